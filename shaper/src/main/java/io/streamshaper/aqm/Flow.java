@@ -1,0 +1,78 @@
+package io.streamshaper.aqm;
+
+/** The packets of one key: a FIFO, its place in the scheduler and its CoDel state. */
+final class Flow<K, P extends Packet> {
+  final K key;
+  final int weight;
+
+  private P head;
+  private P tail;
+
+  /** Sum of the cost of the queued packets. */
+  long backlog;
+
+  /** Deficit round robin (RFC 8290, section 4.2). */
+  long deficit;
+
+  /** When the flow was last listed, as an ordinal: what breaks ties between equally fat flows. */
+  long activation;
+
+  FlowList<K, P> list;
+  Flow<K, P> prev;
+  Flow<K, P> next;
+  int heapIndex = FlowHeap.ABSENT;
+
+  /** CoDel (RFC 8289, section 5). It outlives the listing. */
+  long count;
+
+  long lastCount;
+  boolean dropping;
+
+  /** A boolean beside the time, since 0 is an ordinary time. */
+  boolean armed;
+
+  long alarmNanos;
+  boolean hasDropNext;
+  long dropNextNanos;
+
+  /** A drop was made, and whether it moves {@link #dropNextNanos} depends on the next packet. */
+  boolean dropNextPending;
+
+  Flow(K key, int weight) {
+    this.key = key;
+    this.weight = weight;
+  }
+
+  void offer(P packet) {
+    if (tail == null) {
+      head = packet;
+    } else {
+      tail.next = packet;
+    }
+    tail = packet;
+    backlog += packet.cost();
+  }
+
+  /** The oldest packet, taken out, or null. */
+  @SuppressWarnings("unchecked") // only P is ever offered
+  P poll() {
+    P packet = head;
+    if (packet != null) {
+      head = (P) packet.next;
+      if (head == null) {
+        tail = null;
+      }
+      packet.next = null;
+      backlog -= packet.cost();
+    }
+    return packet;
+  }
+
+  P peek() {
+    return head;
+  }
+
+  boolean isEmpty() {
+    return head == null;
+  }
+}
