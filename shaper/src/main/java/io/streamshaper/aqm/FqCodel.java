@@ -84,20 +84,22 @@ public final class FqCodel<K, P extends Packet> {
   }
 
   /**
-   * Queues a packet. If that exceeds a limit, the fattest flow loses from its head; the packet
-   * itself can be among the dropped. Reads no clock.
+   * Queues a packet and enforces the limits; the packet itself can be among the dropped. Reads no
+   * clock.
    *
    * @throws IllegalArgumentException if the flow's weight is below 1; nothing has changed then
    */
   public void enqueue(K key, P packet) {
-    restore(key, packet);
-    if (packets > limit || (limitBytes > 0 && bytes > limitBytes)) {
-      dropFromFattest();
-    }
+    append(key, packet);
+    enforceLimits();
   }
 
-  /** Queues a packet that was queued before a restart: the limits spare it. */
-  public void restore(K key, P packet) {
+  /**
+   * Queues a packet whatever the limits, as when it was queued before a restart.
+   *
+   * @throws IllegalArgumentException if the flow's weight is below 1; nothing has changed then
+   */
+  public void append(K key, P packet) {
     Flow<K, P> flow = flows.get(key);
     if (flow == null) {
       flow = new Flow<>(key, weightOf(key));
@@ -111,6 +113,13 @@ public final class FqCodel<K, P extends Packet> {
       fattest.siftUp(flow);
     } else {
       activate(flow);
+    }
+  }
+
+  /** If a limit is exceeded, the fattest flow loses one batch from its head. */
+  public void enforceLimits() {
+    if (packets > limit || (limitBytes > 0 && bytes > limitBytes)) {
+      dropFromFattest();
     }
   }
 

@@ -1,0 +1,443 @@
+package io.streamshaper;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Queue;
+import java.util.function.Consumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.Stores;
+
+/**
+ * The flow queues at rest: in memory between commits, durable at every commit. Only the net change
+ * since the last commit is written, so a record that comes and goes between two commits never
+ * reaches the changelog. Belongs to one task and its thread.
+ *
+ * <p>Under exactly-once, what is written at a commit is part of its transaction. Under
+ * at-least-once, what was forwarded and the tombstone of its stored copy go to different
+ * partitions, and a crash between the two acknowledgements could leave the record in neither: so a
+ * tombstone is held back until the commit that made its record's departure durable has succeeded.
+ */
+final class FlowQueueStore implements StateStore {
+  /** Sorts before every record: sequences start far from 0. */
+  private static final Bytes POSITION_KEY = Bytes.wrap(new byte[] {0});
+
+  /** Sorts behind every record: sequences are positive. */
+  private static final Bytes END = Bytes.wrap(new byte[] {(byte) 0x80});
+
+  private static final byte POSITION_VERSION = 1;
+  private static final int POSITION_BYTES = 1 + 2 * Long.BYTES;
+  private static final long NO_STREAM_TIME = -1;
+
+  /** Room for a million records a millisecond. */
+  private static final int SEQUENCE_BITS = 20;
+
+  /** From 4.3 on, Kafka Streams tells its stores of every commit that succeeded. */
+  private static final boolean TOLD_OF_COMMITS =
+      Arrays.stream(StateStore.class.getMethods()).anyMatch(m -> m.getName().equals("commit"));
+
+  private final KeyValueStore<Bytes, byte[]> inner;
+  private final boolean spill;
+
+  private KeyValueStore<Bytes, byte[]> hook;
+  private boolean exactlyOnce;
+  private boolean arming;
+  private boolean armed;
+
+  private QueuedRecord oldest;
+  private QueuedRecord newest;
+  private QueuedRecord firstUnsaved;
+  private long unsavedBytes;
+  private long nextSequence;
+  private long lastSequence;
+
+  /** Keys of saved records that left since the last commit. */
+  private final Queue<Bytes> left = new ArrayDeque<>();
+
+  /** Keys of saved records that left before the last commit was prepared. */
+  private final Queue<Bytes> leftEarlier = new ArrayDeque<>();
+
+  private long streamTimeMs = NO_STREAM_TIME;
+  private long savedStreamTimeMs = NO_STREAM_TIME;
+
+  private FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill) {
+    this.inner = inner;
+    this.spill = spill;
+  }
+
+  static StoreBuilder<FlowQueueStore> builder(
+      String name, ShaperOptions.Store kind, Map<String, String> changelogConfig) {
+    return new Builder(name, kind, changelogConfig);
+  }
+
+  /**
+   * Starts over with what is stored, oldest first. A recycled task keeps its store object, so this
+   * clears what an earlier life left in memory.
+   *
+   * @param hook the commit hook's store, as the processor context hands it out
+   * @param restored takes each record
+   * @throws SerializationException if something stored cannot be read
+   */
+  void open(
+      KeyValueStore<Bytes, byte[]> hook,
+      boolean exactlyOnce,
+      long nowMs,
+      Consumer<QueuedRecord> restored) {
+    this.hook = hook;
+    this.exactlyOnce = exactlyOnce;
+    CommitHook.bind(hook, this::beforeCommit);
+    armed = false;
+    oldest = null;
+    newest = null;
+    firstUnsaved = null;
+    unsavedBytes = 0;
+    left.clear();
+    leftEarlier.clear();
+    long head = readPosition();
+    // Never a sequence twice: a late tombstone of a fenced-off instance would delete its successor.
+    nextSequence = Math.max(head, nowMs << SEQUENCE_BITS);
+    try (KeyValueIterator<Bytes, byte[]> stored =
+        inner.range(QueuedRecord.storeKey(null, head), END)) {
+      while (stored.hasNext()) {
+        KeyValue<Bytes, byte[]> entry = stored.next();
+        QueuedRecord queued = QueuedRecord.read(name(), entry.key, entry.value);
+        if (spill) {
+          queued.value = null;
+        }
+        append(queued);
+        nextSequence = Math.max(nextSequence, queued.sequence() + 1);
+        restored.accept(queued);
+      }
+    }
+  }
+
+  /** The place in the order of arrival for the next record. */
+  long nextSequence() {
+    return nextSequence++;
+  }
+
+  /** Takes in a record; durable from the next commit on. */
+  void add(QueuedRecord queued) {
+    append(queued);
+    unsavedBytes += queued.bytes();
+    if (firstUnsaved == null) {
+      firstUnsaved = queued;
+    }
+    arm();
+  }
+
+  /** Lets go of a record that leaves; must be called before it is forwarded. */
+  void remove(QueuedRecord queued) {
+    if (queued == firstUnsaved) {
+      firstUnsaved = queued.newer;
+    }
+    unlink(queued);
+    if (queued.saved) {
+      left.add(queued.storeKey());
+      arm();
+    } else {
+      unsavedBytes -= queued.bytes();
+    }
+    queued.value = null;
+  }
+
+  /** The bytes of a record. */
+  byte[] valueOf(QueuedRecord queued) {
+    if (queued.value != null) {
+      return queued.value;
+    }
+    byte[] stored = inner.get(queued.storeKey());
+    if (stored == null) {
+      throw new SerializationException(
+          "store "
+              + name()
+              + ", key "
+              + queued.storeKey()
+              + ": must be a queued record, was nothing");
+    }
+    return stored;
+  }
+
+  /** The largest timestamp seen when last saved; -1 if unknown. */
+  long streamTimeMs() {
+    return streamTimeMs;
+  }
+
+  /** Has stream time saved with the next commit. */
+  void advanceStreamTime(long timeMs) {
+    streamTimeMs = timeMs;
+    arm();
+  }
+
+  /**
+   * Arms before anything is forwarded: a cache that is full or off fires at once. What fires while
+   * arming is not a commit.
+   */
+  private void arm() {
+    if (armed) {
+      return;
+    }
+    armed = true;
+    arming = true;
+    try {
+      CommitHook.arm(hook);
+    } finally {
+      arming = false;
+    }
+  }
+
+  private void beforeCommit() {
+    armed = false;
+    saveArrivals();
+    boolean shrank = false;
+    if (exactlyOnce) {
+      shrank = writeTombstones(left);
+    } else if (!arming && !TOLD_OF_COMMITS) {
+      shrank = writeTombstones(leftEarlier);
+      leftEarlier.addAll(left);
+      left.clear();
+    }
+    savePosition(shrank);
+  }
+
+  /** What left is durable where it went. */
+  private void afterCommit() {
+    if (!exactlyOnce) {
+      boolean shrank = writeTombstones(leftEarlier);
+      shrank |= writeTombstones(left);
+      if (shrank) {
+        savePosition(true);
+      }
+    }
+  }
+
+  private void saveArrivals() {
+    for (QueuedRecord queued = firstUnsaved; queued != null; queued = queued.newer) {
+      inner.put(queued.storeKey(), queued.value);
+      queued.saved = true;
+      if (spill) {
+        queued.value = null;
+      }
+    }
+    firstUnsaved = null;
+    unsavedBytes = 0;
+  }
+
+  private boolean writeTombstones(Queue<Bytes> keys) {
+    boolean any = !keys.isEmpty();
+    for (Bytes key = keys.poll(); key != null; key = keys.poll()) {
+      inner.put(key, null);
+    }
+    return any;
+  }
+
+  /** Saves where the first record is, so that a restart need not search what was deleted. */
+  private void savePosition(boolean shrank) {
+    if (!shrank && streamTimeMs == savedStreamTimeMs) {
+      return;
+    }
+    long head = oldest == null ? lastSequence + 1 : oldest.sequence();
+    head = Math.min(head, Math.min(lowestSequence(left), lowestSequence(leftEarlier)));
+    ByteBuffer position = ByteBuffer.allocate(POSITION_BYTES);
+    position.put(POSITION_VERSION).putLong(head).putLong(streamTimeMs);
+    inner.put(POSITION_KEY, position.array());
+    savedStreamTimeMs = streamTimeMs;
+  }
+
+  private static long lowestSequence(Queue<Bytes> keys) {
+    return keys.stream()
+        .mapToLong(key -> ByteBuffer.wrap(key.get()).getLong())
+        .min()
+        .orElse(Long.MAX_VALUE);
+  }
+
+  /** Returns the lowest sequence that a stored record can have. */
+  private long readPosition() {
+    byte[] stored = inner.get(POSITION_KEY);
+    streamTimeMs = NO_STREAM_TIME;
+    long head = 0;
+    if (stored != null) {
+      if (stored.length != POSITION_BYTES || stored[0] != POSITION_VERSION) {
+        throw new SerializationException(
+            "store "
+                + name()
+                + ", key "
+                + POSITION_KEY
+                + ": must be a position of format "
+                + POSITION_VERSION
+                + ", was "
+                + HexFormat.of().formatHex(stored));
+      }
+      ByteBuffer position = ByteBuffer.wrap(stored, 1, 2 * Long.BYTES);
+      head = position.getLong();
+      streamTimeMs = position.getLong();
+    }
+    savedStreamTimeMs = streamTimeMs;
+    return head;
+  }
+
+  private void append(QueuedRecord queued) {
+    lastSequence = queued.sequence();
+    queued.older = newest;
+    if (newest == null) {
+      oldest = queued;
+    } else {
+      newest.newer = queued;
+    }
+    newest = queued;
+  }
+
+  private void unlink(QueuedRecord queued) {
+    if (queued.older == null) {
+      oldest = queued.newer;
+    } else {
+      queued.older.newer = queued.newer;
+    }
+    if (queued.newer == null) {
+      newest = queued.older;
+    } else {
+      queued.newer.older = queued.older;
+    }
+    queued.older = null;
+    queued.newer = null;
+  }
+
+  @Override
+  public String name() {
+    return inner.name();
+  }
+
+  @Override
+  public void init(StateStoreContext context, StateStore root) {
+    inner.init(context, root);
+  }
+
+  @Override
+  public void commit(Map<TopicPartition, Long> changelogOffsets) {
+    afterCommit();
+    inner.commit(changelogOffsets);
+  }
+
+  /** Called in place of {@link #commit} by Kafka Streams before 4.3. */
+  @Override
+  @SuppressWarnings("deprecation")
+  public void flush() {
+    afterCommit();
+    inner.flush();
+  }
+
+  @Override
+  public Long committedOffset(TopicPartition partition) {
+    return inner.committedOffset(partition);
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public boolean managesOffsets() {
+    return inner.managesOffsets();
+  }
+
+  @Override
+  public long approximateNumUncommittedBytes() {
+    return inner.approximateNumUncommittedBytes() + unsavedBytes;
+  }
+
+  @Override
+  public void close() {
+    inner.close();
+  }
+
+  @Override
+  public boolean persistent() {
+    return inner.persistent();
+  }
+
+  @Override
+  public boolean isOpen() {
+    return inner.isOpen();
+  }
+
+  @Override
+  public <R> QueryResult<R> query(Query<R> query, PositionBound bound, QueryConfig config) {
+    return inner.query(query, bound, config);
+  }
+
+  @Override
+  public Position getPosition() {
+    return inner.getPosition();
+  }
+
+  /** Caching stays off: what counts as one change is decided here. */
+  private static final class Builder implements StoreBuilder<FlowQueueStore> {
+    private final StoreBuilder<KeyValueStore<Bytes, byte[]>> inner;
+    private final boolean spill;
+
+    Builder(String name, ShaperOptions.Store kind, Map<String, String> changelogConfig) {
+      spill = kind == ShaperOptions.Store.ROCKSDB;
+      inner =
+          Stores.keyValueStoreBuilder(
+                  spill ? Stores.persistentKeyValueStore(name) : Stores.inMemoryKeyValueStore(name),
+                  Serdes.Bytes(),
+                  Serdes.ByteArray())
+              .withCachingDisabled()
+              .withLoggingEnabled(changelogConfig);
+    }
+
+    @Override
+    public FlowQueueStore build() {
+      return new FlowQueueStore(inner.build(), spill);
+    }
+
+    @Override
+    public StoreBuilder<FlowQueueStore> withCachingEnabled() {
+      throw new UnsupportedOperationException("flow queues must not be cached");
+    }
+
+    @Override
+    public StoreBuilder<FlowQueueStore> withCachingDisabled() {
+      return this;
+    }
+
+    @Override
+    public StoreBuilder<FlowQueueStore> withLoggingEnabled(Map<String, String> config) {
+      inner.withLoggingEnabled(config);
+      return this;
+    }
+
+    @Override
+    public StoreBuilder<FlowQueueStore> withLoggingDisabled() {
+      throw new UnsupportedOperationException("flow queues must be logged");
+    }
+
+    @Override
+    public Map<String, String> logConfig() {
+      return inner.logConfig();
+    }
+
+    @Override
+    public boolean loggingEnabled() {
+      return inner.loggingEnabled();
+    }
+
+    @Override
+    public String name() {
+      return inner.name();
+    }
+  }
+}

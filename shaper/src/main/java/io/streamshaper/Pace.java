@@ -1,0 +1,159 @@
+package io.streamshaper;
+
+import io.streamshaper.aqm.TokenBucket;
+import java.time.Duration;
+
+/**
+ * When a task serves its queue, and for how long. Forwarding is a synchronous call, so serving
+ * keeps the thread from reading, and a quiet key's record that is not read yet cannot overtake
+ * anything. So the two alternate in slices of time, measured rather than counted. Not thread-safe;
+ * tasks of one thread share the longest slice between those that have a backlog.
+ *
+ * <p>With a rate, tokens decide, and the slice only bounds the call. Without one the downstream
+ * step itself is the bottleneck: while records arrive on time they pass at once; once they arrive
+ * late, or something is queued, reading gets a small budget and serving a multiple of the time that
+ * reading took.
+ */
+final class Pace {
+  static final Duration TICK = Duration.ofMillis(10);
+
+  private static final long NANOS_PER_MS = 1_000_000;
+
+  /** A record no older than this was read as it came. */
+  private static final long FRESH_MS = 20;
+
+  private static final long READ_NANOS = 500_000;
+
+  /** While what is read is late there is more of it to come, and reading is cheap. */
+  private static final long READ_LATE_NANOS = 10 * NANOS_PER_MS;
+
+  /** Keeps the downstream step busy 39 parts of 40. */
+  private static final long SLICE_PER_GAP = 39;
+
+  private static final long SHORT_SLICE_NANOS = 10 * NANOS_PER_MS;
+
+  /** Far below {@code max.poll.interval.ms} and the transaction timeout, whatever the target. */
+  private static final long BOUND_NANOS = 1000 * NANOS_PER_MS;
+
+  /** How many paces have a backlog on this thread. A task's calls all come on its thread. */
+  private static final ThreadLocal<int[]> BACKLOGGED = ThreadLocal.withInitial(() -> new int[1]);
+
+  private final TokenBucket bucket;
+  private final long lateMs;
+  private final long longSliceNanos;
+  private final long idleSliceNanos;
+
+  private boolean backlogged;
+  private boolean late;
+  private boolean readSinceTick;
+  private boolean cutShort;
+  private long sliceNanos;
+  private long nextIdleSliceNanos;
+  private long sliceEndNanos;
+  private long deadlineNanos;
+
+  /**
+   * @param bucket null: work-conserving
+   */
+  Pace(TokenBucket bucket, Duration target, long nowNanos) {
+    this.bucket = bucket;
+    long targetNanos = Math.min(target.toNanos(), BOUND_NANOS);
+    lateMs = Math.max(FRESH_MS, target.toMillis() / 2);
+    longSliceNanos = Math.max(NANOS_PER_MS, targetNanos * 3 / 10);
+    idleSliceNanos = Math.max(longSliceNanos, targetNanos);
+    sliceNanos = longSliceNanos;
+    nextIdleSliceNanos = longSliceNanos;
+    sliceEndNanos = nowNanos;
+  }
+
+  /** Whether a record of this age may pass at once, nothing being queued. */
+  boolean mayPass(long ageMs, long nowNanos) {
+    if (bucket == null) {
+      return ageMs <= FRESH_MS;
+    }
+    bucket.refill(nowNanos);
+    return bucket.hasToken() && !cutShort;
+  }
+
+  /** A record of this age was read; whether it is time to serve. */
+  boolean read(long ageMs, long nowNanos) {
+    late = ageMs > lateMs;
+    readSinceTick = true;
+    sliceNanos = longSliceNanos;
+    nextIdleSliceNanos = longSliceNanos;
+    return readEnough(nowNanos);
+  }
+
+  /** A tick; whether it is time to serve. Without reading between two ticks input is idle. */
+  boolean tick(long nowNanos) {
+    boolean idle = !readSinceTick;
+    readSinceTick = false;
+    if (!idle) {
+      return readEnough(nowNanos);
+    }
+    sliceNanos = nextIdleSliceNanos;
+    nextIdleSliceNanos = Math.min(2 * sliceNanos, idleSliceNanos);
+    return true;
+  }
+
+  void beginSlice(long nowNanos) {
+    long nanos = sliceNanos;
+    if (bucket != null) {
+      bucket.refill(nowNanos);
+    } else if (nanos == longSliceNanos) {
+      long gapNanos = nowNanos - sliceEndNanos;
+      nanos = Math.max(SHORT_SLICE_NANOS, Math.min(gapNanos, longSliceNanos) * SLICE_PER_GAP);
+      nanos = Math.min(nanos, longSliceNanos);
+    }
+    deadlineNanos = nowNanos + nanos / Math.max(1, BACKLOGGED.get()[0]);
+    cutShort = false;
+  }
+
+  /** Whether something may leave now, within the slice. */
+  boolean mayServe(long nowNanos) {
+    cutShort = nowNanos >= deadlineNanos;
+    if (bucket == null) {
+      return !cutShort;
+    }
+    bucket.refill(nowNanos);
+    return bucket.hasToken() && !cutShort;
+  }
+
+  /** Something has left. */
+  void served(long cost) {
+    if (bucket != null) {
+      bucket.take(cost);
+    }
+  }
+
+  void endSlice(boolean emptied, long nowNanos) {
+    sliceEndNanos = nowNanos;
+    cutShort &= !emptied;
+    setBacklogged(!emptied);
+  }
+
+  /** Must be called on the task's thread when the task ends. */
+  void close() {
+    setBacklogged(false);
+  }
+
+  /** A record passed at once. */
+  void passed(long nowNanos) {
+    readSinceTick = true;
+    sliceEndNanos = nowNanos;
+  }
+
+  private boolean readEnough(long nowNanos) {
+    if (bucket != null && !cutShort) {
+      return true;
+    }
+    return nowNanos - sliceEndNanos >= (late ? READ_LATE_NANOS : READ_NANOS);
+  }
+
+  private void setBacklogged(boolean now) {
+    if (now != backlogged) {
+      backlogged = now;
+      BACKLOGGED.get()[0] += now ? 1 : -1;
+    }
+  }
+}

@@ -1,0 +1,337 @@
+package io.streamshaper;
+
+import io.streamshaper.aqm.Packet;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.zip.CRC32C;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.serialization.Deserializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.api.Record;
+
+/**
+ * A record at rest: what the scheduler needs of it, and its bytes. Not thread-safe.
+ *
+ * <p>Format 1, big endian. Store key: sequence (8), flow. Store value: version (1), flags (2),
+ * timestamp in ms (8), then as flagged: enqueue time in ms (8), expiry in ns (8), cost (8), key
+ * (length 4, bytes), value (length 4, bytes), headers (number 4; of each the name and the value as
+ * length 4 and bytes, length -1 for null); last the CRC-32C (4) of the store key and all before it.
+ * A key that equals the flow is not stored twice.
+ */
+final class QueuedRecord extends Packet {
+  static final long NANOS_PER_MS = 1_000_000;
+
+  private static final byte VERSION = 1;
+
+  private static final int HAS_FLOW = 1;
+  private static final int HAS_KEY = 1 << 1;
+  private static final int KEY_IS_FLOW = 1 << 2;
+  private static final int HAS_VALUE = 1 << 3;
+  private static final int HAS_HEADERS = 1 << 4;
+  private static final int HAS_ENQUEUE_TIME = 1 << 5;
+  private static final int HAS_EXPIRY = 1 << 6;
+  private static final int HAS_COST = 1 << 7;
+  private static final int MARKABLE = 1 << 8;
+  private static final int ALL_FLAGS = (1 << 9) - 1;
+
+  private static final int CHECKSUM_BYTES = Integer.BYTES;
+  private static final int PREFIX_BYTES = 1 + Short.BYTES + Long.BYTES;
+  private static final int NULL_LENGTH = -1;
+
+  private final Bytes flow;
+  private final long sequence;
+
+  /** Null while only the store has the bytes. */
+  byte[] value;
+
+  /** Whether the store has it. */
+  boolean saved;
+
+  /** Neighbours in the order of arrival. */
+  QueuedRecord older;
+
+  QueuedRecord newer;
+
+  private QueuedRecord(Bytes flow, long sequence, Terms terms, byte[] value) {
+    super(
+        terms.enqueueMs * NANOS_PER_MS,
+        terms.cost,
+        value == null ? 0 : value.length,
+        terms.markable,
+        terms.expiresNanos);
+    this.flow = flow;
+    this.sequence = sequence;
+    this.value = value;
+  }
+
+  /** What the shaper found out about a record on its arrival. */
+  record Terms(long enqueueMs, long cost, boolean markable, long expiresNanos) {}
+
+  /** A record that passes the scheduler without coming to rest. */
+  static QueuedRecord passing(Bytes flow, Terms terms) {
+    return new QueuedRecord(flow, 0, terms, null);
+  }
+
+  /**
+   * A record that comes to rest.
+   *
+   * @param flow the serialised flow; null is the flow of records without a key
+   * @param record for its timestamp and headers
+   * @param key the serialised key, may be null
+   * @param value the serialised value, may be null
+   */
+  static QueuedRecord resting(
+      Bytes flow, long sequence, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
+    return new QueuedRecord(
+        flow, sequence, terms, encode(flow, sequence, terms, record, key, value));
+  }
+
+  /**
+   * Reads what the store has under a key.
+   *
+   * @throws SerializationException if it cannot be read; names the store, the key and what was
+   *     found
+   */
+  static QueuedRecord read(String store, Bytes storeKey, byte[] stored) {
+    Content content = Content.of(store, storeKey, stored);
+    QueuedRecord queued = new QueuedRecord(content.flow, content.sequence, content.terms, stored);
+    queued.saved = true;
+    return queued;
+  }
+
+  /** The serialised flow; null is the flow of records without a key. */
+  Bytes flow() {
+    return flow;
+  }
+
+  /** Its place in the order of arrival; never reused. */
+  long sequence() {
+    return sequence;
+  }
+
+  /** The key under which it is stored. */
+  Bytes storeKey() {
+    return storeKey(flow, sequence);
+  }
+
+  /**
+   * The record as it came: key, value, timestamp and headers.
+   *
+   * @param stored its bytes
+   * @param topic what the deserializers are told
+   * @throws SerializationException if the bytes cannot be read
+   */
+  <K, V> Record<K, V> record(
+      String store,
+      byte[] stored,
+      String topic,
+      Deserializer<? extends K> keys,
+      Deserializer<? extends V> values) {
+    Content content = Content.of(store, storeKey(), stored);
+    Headers scratch = copyOf(content.headers); // deserializers may change what they are given
+    K key = content.key == null ? null : keys.deserialize(topic, scratch, content.key);
+    V value = content.value == null ? null : values.deserialize(topic, scratch, content.value);
+    return new Record<>(key, value, content.timestampMs, content.headers);
+  }
+
+  /** Headers of one's own, to which more can be added. */
+  static Headers copyOf(Headers headers) {
+    return new Record<>(null, null, 0, headers).headers();
+  }
+
+  static Bytes storeKey(Bytes flow, long sequence) {
+    int flowLength = flow == null ? 0 : flow.get().length;
+    ByteBuffer buffer = ByteBuffer.allocate(Long.BYTES + flowLength).putLong(sequence);
+    if (flow != null) {
+      buffer.put(flow.get());
+    }
+    return Bytes.wrap(buffer.array());
+  }
+
+  private static byte[] encode(
+      Bytes flow, long sequence, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
+    Header[] headers = record.headers().toArray();
+    byte[][] names = new byte[headers.length][];
+    int headerBytes = headers.length == 0 ? 0 : Integer.BYTES;
+    for (int i = 0; i < headers.length; i++) {
+      names[i] = headers[i].key().getBytes(StandardCharsets.UTF_8);
+      headerBytes += sizeOf(names[i]) + sizeOf(headers[i].value());
+    }
+    boolean keyIsFlow = key != null && flow != null && Arrays.equals(key, flow.get());
+    int flags = 0;
+    int size = PREFIX_BYTES + headerBytes + CHECKSUM_BYTES;
+    if (flow != null) {
+      flags |= HAS_FLOW;
+    }
+    if (key != null) {
+      flags |= HAS_KEY;
+      if (keyIsFlow) {
+        flags |= KEY_IS_FLOW;
+      } else {
+        size += sizeOf(key);
+      }
+    }
+    if (value != null) {
+      flags |= HAS_VALUE;
+      size += sizeOf(value);
+    }
+    if (headers.length > 0) {
+      flags |= HAS_HEADERS;
+    }
+    if (terms.enqueueMs != record.timestamp()) {
+      flags |= HAS_ENQUEUE_TIME;
+      size += Long.BYTES;
+    }
+    if (terms.expiresNanos != NEVER) {
+      flags |= HAS_EXPIRY;
+      size += Long.BYTES;
+    }
+    if (terms.cost != 1) {
+      flags |= HAS_COST;
+      size += Long.BYTES;
+    }
+    if (terms.markable) {
+      flags |= MARKABLE;
+    }
+
+    ByteBuffer out = ByteBuffer.allocate(size);
+    out.put(VERSION).putShort((short) flags).putLong(record.timestamp());
+    if ((flags & HAS_ENQUEUE_TIME) != 0) {
+      out.putLong(terms.enqueueMs);
+    }
+    if ((flags & HAS_EXPIRY) != 0) {
+      out.putLong(terms.expiresNanos);
+    }
+    if ((flags & HAS_COST) != 0) {
+      out.putLong(terms.cost);
+    }
+    if (key != null && !keyIsFlow) {
+      putBytes(out, key);
+    }
+    if (value != null) {
+      putBytes(out, value);
+    }
+    if (headers.length > 0) {
+      out.putInt(headers.length);
+      for (int i = 0; i < headers.length; i++) {
+        putBytes(out, names[i]);
+        putBytes(out, headers[i].value());
+      }
+    }
+    out.putInt(checksum(storeKey(flow, sequence).get(), out.array(), out.position()));
+    return out.array();
+  }
+
+  private static int sizeOf(byte[] bytes) {
+    return Integer.BYTES + (bytes == null ? 0 : bytes.length);
+  }
+
+  private static void putBytes(ByteBuffer out, byte[] bytes) {
+    if (bytes == null) {
+      out.putInt(NULL_LENGTH);
+    } else {
+      out.putInt(bytes.length).put(bytes);
+    }
+  }
+
+  private static int checksum(byte[] storeKey, byte[] stored, int length) {
+    CRC32C crc = new CRC32C();
+    crc.update(storeKey);
+    crc.update(stored, 0, length);
+    return (int) crc.getValue();
+  }
+
+  /** What the bytes say, checked. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  private record Content(
+      Bytes flow,
+      long sequence,
+      Terms terms,
+      long timestampMs,
+      byte[] key,
+      byte[] value,
+      Headers headers) {
+
+    static Content of(String store, Bytes storeKey, byte[] stored) {
+      try {
+        return parse(storeKey.get(), stored);
+      } catch (IllegalArgumentException | BufferUnderflowException e) {
+        String found =
+            e.getMessage() == null ? stored.length + " bytes, cut short" : e.getMessage();
+        throw new SerializationException(
+            "store "
+                + store
+                + ", key "
+                + HexFormat.of().formatHex(storeKey.get())
+                + ": must be a queued record of format "
+                + VERSION
+                + ", was "
+                + found,
+            e);
+      }
+    }
+
+    private static Content parse(byte[] storeKey, byte[] stored) {
+      if (storeKey.length < Long.BYTES || stored.length < PREFIX_BYTES + CHECKSUM_BYTES) {
+        throw new BufferUnderflowException();
+      }
+      ByteBuffer in = ByteBuffer.wrap(stored, 0, stored.length - CHECKSUM_BYTES);
+      byte version = in.get();
+      if (version != VERSION) {
+        throw new IllegalArgumentException("of format " + version);
+      }
+      int bodyLength = stored.length - CHECKSUM_BYTES;
+      if (ByteBuffer.wrap(stored).getInt(bodyLength) != checksum(storeKey, stored, bodyLength)) {
+        throw new IllegalArgumentException(stored.length + " bytes with a wrong checksum");
+      }
+      int flags = in.getShort();
+      if ((flags & ~ALL_FLAGS) != 0) {
+        throw new IllegalArgumentException("with unknown flags " + Integer.toHexString(flags));
+      }
+      long timestampMs = in.getLong();
+      long enqueueMs = (flags & HAS_ENQUEUE_TIME) == 0 ? timestampMs : in.getLong();
+      long expiresNanos = (flags & HAS_EXPIRY) == 0 ? NEVER : in.getLong();
+      long cost = (flags & HAS_COST) == 0 ? 1 : in.getLong();
+      Bytes flow =
+          (flags & HAS_FLOW) == 0
+              ? null
+              : Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length));
+      byte[] key = null;
+      if ((flags & HAS_KEY) != 0) {
+        key = (flags & KEY_IS_FLOW) != 0 && flow != null ? flow.get() : getBytes(in);
+      }
+      byte[] value = (flags & HAS_VALUE) == 0 ? null : getBytes(in);
+      Headers headers = new Record<>(null, null, 0).headers();
+      int headerCount = (flags & HAS_HEADERS) == 0 ? 0 : in.getInt();
+      for (int i = 0; i < headerCount; i++) {
+        headers.add(new String(getBytes(in), StandardCharsets.UTF_8), getBytes(in));
+      }
+      if (in.hasRemaining()) {
+        throw new IllegalArgumentException(in.remaining() + " bytes too long");
+      }
+      Terms terms = new Terms(enqueueMs, cost, (flags & MARKABLE) != 0, expiresNanos);
+      return new Content(
+          flow, ByteBuffer.wrap(storeKey).getLong(), terms, timestampMs, key, value, headers);
+    }
+
+    /** Checks the length before it allocates. */
+    private static byte[] getBytes(ByteBuffer in) {
+      int length = in.getInt();
+      if (length == NULL_LENGTH) {
+        return null;
+      }
+      if (length < 0 || length > in.remaining()) {
+        throw new IllegalArgumentException(
+            "with a length of " + length + " where " + in.remaining() + " bytes are left");
+      }
+      byte[] bytes = new byte[length];
+      in.get(bytes);
+      return bytes;
+    }
+  }
+}

@@ -1,0 +1,327 @@
+package io.streamshaper;
+
+import io.streamshaper.aqm.Codel;
+import io.streamshaper.aqm.DropReason;
+import io.streamshaper.aqm.FqCodel;
+import io.streamshaper.aqm.TokenBucket;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.Map;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Joins scheduler, store, clock and topology: one task, one thread. */
+final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
+  private static final Logger log = LoggerFactory.getLogger(ShaperProcessor.class);
+
+  /** Flows passed over and records dropped before the clock is looked at again. */
+  private static final int WORK_BUDGET = 256;
+
+  /** With more flows still listed, retiring them costs more than a queue would. */
+  private static final int PASSING_FLOWS = 64;
+
+  private final Shaper<K, V> shaper;
+  private final ShaperOptions options;
+
+  private ProcessorContext<K, V> context;
+  private String topic;
+  private Serde<K> keySerde;
+  private Serde<V> valueSerde;
+  private FlowQueueStore store;
+  private TaskClock clock;
+  private Pace pace;
+  private FqCodel<Bytes, QueuedRecord> scheduler;
+
+  /** The record that is being processed, while its packet passes the scheduler. */
+  private QueuedRecord passing;
+
+  private Record<K, V> passingRecord;
+
+  ShaperProcessor(Shaper<K, V> shaper) {
+    this.shaper = shaper;
+    this.options = shaper.options();
+  }
+
+  @Override
+  public void init(ProcessorContext<K, V> context) {
+    this.context = context;
+    topic = context.applicationId() + "-" + shaper.storeName() + "-changelog";
+    keySerde = shaper.keySerde(context);
+    valueSerde = shaper.valueSerde(context);
+    scheduler = newScheduler();
+    store = context.getStateStore(shaper.storeName());
+    store.open(
+        context.getStateStore(shaper.hookName()),
+        isExactlyOnce(context.appConfigs()),
+        System.currentTimeMillis(),
+        queued -> scheduler.append(queued.flow(), queued));
+    clock =
+        new TaskClock(
+            context, options.time(), store.streamTimeMs(), options.plausibleAge().toMillis());
+    pace = new Pace(newBucket(), options.target(), clock.elapsedNanos());
+    if (options.time() == ShaperOptions.Time.WALL) {
+      context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
+    }
+    log.info(
+        "{} {}: {} records restored, {}",
+        shaper.name(),
+        context.taskId(),
+        scheduler.packets(),
+        options);
+  }
+
+  @Override
+  public void process(Record<K, V> record) {
+    if (clock.advance(record.timestamp())) {
+      store.advanceStreamTime(record.timestamp());
+    }
+    Record<K, V> arrived = options.sourceHeaders() ? withSource(record) : record;
+    long lateMs = latenessMs(record.timestamp());
+    if (scheduler.isEmpty() && hasFewFlows() && pace.mayPass(lateMs, clock.elapsedNanos())) {
+      pass(arrived);
+      return;
+    }
+    enqueue(arrived);
+    if (pace.read(lateMs, clock.elapsedNanos())) {
+      serve();
+    }
+  }
+
+  @Override
+  public void close() {
+    if (pace != null) {
+      pace.close();
+    }
+  }
+
+  private void punctuate(long timestampMs) {
+    if (pace.tick(clock.elapsedNanos())) {
+      serve();
+    }
+  }
+
+  /** The same decisions as for a record that is queued and served at once, without the queue. */
+  private void pass(Record<K, V> record) {
+    byte[] key = null;
+    byte[] value = null;
+    if (shaper.costsBytes()) {
+      key = serialize(keySerde, record, record.key());
+      value = serialize(valueSerde, record, record.value());
+    }
+    Bytes flow = shaper.flowOf(record, topic, keySerde);
+    QueuedRecord packet = QueuedRecord.passing(flow, termsOf(record, key, value));
+    scheduler.append(flow, packet);
+    passing = packet;
+    passingRecord = record;
+    try {
+      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), Long.MAX_VALUE);
+      if (next != null) {
+        forward(next);
+      }
+    } finally {
+      passing = null;
+      passingRecord = null;
+    }
+    scheduler.dequeue(clock.nowNanos(), WORK_BUDGET); // finds nothing, and retires the flow
+    pace.passed(clock.elapsedNanos());
+  }
+
+  /** Everything that can fail comes before anything changes. */
+  private void enqueue(Record<K, V> record) {
+    byte[] key = serialize(keySerde, record, record.key());
+    byte[] value = serialize(valueSerde, record, record.value());
+    Bytes flow = shaper.flowOf(record, topic, keySerde);
+    QueuedRecord queued =
+        QueuedRecord.resting(
+            flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
+    scheduler.append(flow, queued);
+    store.add(queued);
+    scheduler.enforceLimits();
+  }
+
+  /** Forwards what may leave now, until the slice of time is over. */
+  private void serve() {
+    boolean emptied = false;
+    pace.beginSlice(clock.elapsedNanos());
+    while (!emptied && pace.mayServe(clock.elapsedNanos())) {
+      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), WORK_BUDGET);
+      if (next != null) {
+        forward(next);
+      } else {
+        emptied = scheduler.isEmpty();
+      }
+    }
+    pace.endSlice(scheduler.isEmpty(), clock.elapsedNanos());
+  }
+
+  private void forward(QueuedRecord queued) {
+    Record<K, V> record = takeOut(queued);
+    if (queued.marks() != 0) {
+      record = new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
+      record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
+    }
+    pace.served(queued.cost());
+    context.forward(record, shaper.forwardedName());
+  }
+
+  private void drop(QueuedRecord queued, DropReason reason) {
+    Record<K, V> record = takeOut(queued);
+    long sojournMs = queued.sojournNanos(clock.nowNanos()) / QueuedRecord.NANOS_PER_MS;
+    Record<K, V> dropped =
+        new Record<>(record.key(), record.value(), clock.nowMs(), record.headers());
+    dropped
+        .headers()
+        .add(Shaper.REASON_HEADER, text(reason))
+        .add(Shaper.SOJOURN_HEADER, text(sojournMs))
+        .add(Shaper.FLOW_HEADER, queued.flow() == null ? null : queued.flow().get())
+        .add(Shaper.TIMESTAMP_HEADER, text(record.timestamp()));
+    context.forward(dropped, shaper.droppedName());
+  }
+
+  private Record<K, V> takeOut(QueuedRecord queued) {
+    if (queued == passing) {
+      return passingRecord;
+    }
+    Record<K, V> record =
+        queued.record(
+            store.name(),
+            store.valueOf(queued),
+            topic,
+            keySerde.deserializer(),
+            valueSerde.deserializer());
+    store.remove(queued);
+    return record;
+  }
+
+  private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
+    long nowMs = clock.nowMs();
+    boolean fromTimestamp =
+        options.enqueueTime() == ShaperOptions.EnqueueTime.TIMESTAMP
+            && isPlausible(record.timestamp(), nowMs);
+    long enqueueMs = fromTimestamp ? record.timestamp() : nowMs;
+    return new QueuedRecord.Terms(
+        enqueueMs,
+        shaper.costOf(record, key, value),
+        !shaper.isDroppable(record),
+        shaper.expiresNanos(record, enqueueMs));
+  }
+
+  private boolean isPlausible(long timestampMs, long nowMs) {
+    return Math.abs(nowMs - timestampMs) <= options.plausibleAge().toMillis();
+  }
+
+  /** How far reading is behind. What stream time decides must not depend on that. */
+  private long latenessMs(long timestampMs) {
+    long nowMs = clock.nowMs();
+    boolean matters = options.time() == ShaperOptions.Time.WALL && isPlausible(timestampMs, nowMs);
+    return matters ? nowMs - timestampMs : 0;
+  }
+
+  private boolean hasFewFlows() {
+    return scheduler.newFlows() + scheduler.oldFlows() <= PASSING_FLOWS;
+  }
+
+  /** Serializers may change the headers that they are given. */
+  private <T> byte[] serialize(Serde<T> serde, Record<K, V> record, T data) {
+    if (data == null) {
+      return null;
+    }
+    Headers scratch = QueuedRecord.copyOf(record.headers());
+    return serde.serializer().serialize(topic, scratch, data);
+  }
+
+  private Record<K, V> withSource(Record<K, V> record) {
+    return context
+        .recordMetadata()
+        .map(
+            source -> {
+              Record<K, V> copy =
+                  new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
+              copy.headers()
+                  .add(Shaper.SOURCE_TOPIC_HEADER, text(source.topic()))
+                  .add(Shaper.SOURCE_PARTITION_HEADER, text(source.partition()))
+                  .add(Shaper.SOURCE_OFFSET_HEADER, text(source.offset()));
+              return copy;
+            })
+        .orElse(record);
+  }
+
+  private FqCodel<Bytes, QueuedRecord> newScheduler() {
+    Codel codel =
+        new Codel(
+            options.target().toNanos(),
+            options.interval().toNanos(),
+            options.quantum(),
+            options.ceiling() == null ? -1 : options.ceiling().toNanos(),
+            true,
+            -1);
+    return new FqCodel<>(
+        codel,
+        options.quantum(),
+        options.maxRecords(),
+        options.maxBytes(),
+        options.dropBatch(),
+        flow -> shaper.weightOf(flow, topic),
+        this::drop);
+  }
+
+  private TokenBucket newBucket() {
+    long pollMs = ((Number) configured(StreamsConfig.POLL_MS_CONFIG, 100L)).longValue();
+    if (options.rate() == null) {
+      if (options.time() == ShaperOptions.Time.WALL && pollMs > 10) {
+        log.warn(
+            "{}: {} should be 5, was {}: queued records leave late while no new ones come",
+            shaper.name(),
+            StreamsConfig.POLL_MS_CONFIG,
+            pollMs);
+      }
+      return null;
+    }
+    double betweenTicks = options.rate() * 2 * pollMs / 1000;
+    double fallback = Math.max(1, Math.max(options.rate() / 20, betweenTicks));
+    double burst = options.burst() == null ? fallback : options.burst();
+    if (burst < betweenTicks && options.time() == ShaperOptions.Time.WALL) {
+      log.warn(
+          "{}: {} should be at least {} (rate {} x 2 x {} {} ms), was {}: tokens will be lost"
+              + " between ticks",
+          shaper.name(),
+          ShaperOptions.BURST,
+          (long) Math.ceil(betweenTicks),
+          options.rate(),
+          StreamsConfig.POLL_MS_CONFIG,
+          pollMs,
+          options.burst());
+    }
+    return new TokenBucket(options.rate(), burst);
+  }
+
+  private Object configured(String name, Object fallback) {
+    Object value = context.appConfigs().get(name);
+    return value == null ? fallback : value;
+  }
+
+  private static boolean isExactlyOnce(Map<String, Object> configs) {
+    return StreamsConfig.EXACTLY_ONCE_V2.equals(
+        configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
+  }
+
+  private static byte[] text(DropReason reason) {
+    return text(reason.name().toLowerCase(Locale.ROOT));
+  }
+
+  private static byte[] text(long number) {
+    return text(Long.toString(number));
+  }
+
+  private static byte[] text(String text) {
+    return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
+  }
+}

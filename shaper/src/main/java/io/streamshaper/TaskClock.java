@@ -1,0 +1,78 @@
+package io.streamshaper;
+
+import java.util.function.LongSupplier;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+
+/**
+ * The present, as one task sees it: wall-clock time or stream time, neither ever stepping back. Not
+ * thread-safe.
+ *
+ * <p>{@link ProcessorContext#currentSystemTimeMs} stands still for a whole batch of records, tens
+ * of milliseconds; a queue needs a clock that moves while it is served. In a test driver, though,
+ * the driver's clock must rule.
+ */
+final class TaskClock {
+  static final long NO_TIME = -1;
+
+  private static final long NANOS_PER_MS = 1_000_000;
+
+  /** Every Kafka Streams thread has it in its name; a test driver runs on the test's thread. */
+  private static final String STREAM_THREAD = "-StreamThread-";
+
+  private final LongSupplier wallMs;
+  private final LongSupplier elapsedNanos;
+  private final boolean stream;
+  private final long plausibleMs;
+  private long nowMs;
+
+  /**
+   * Must be called on the task's thread.
+   *
+   * @param streamTimeMs the largest timestamp seen before a restart; -1 if there is none
+   * @param plausibleMs how far ahead of the present a timestamp is believed
+   */
+  TaskClock(
+      ProcessorContext<?, ?> context,
+      ShaperOptions.Time time,
+      long streamTimeMs,
+      long plausibleMs) {
+    if (Thread.currentThread().getName().contains(STREAM_THREAD)) {
+      wallMs = System::currentTimeMillis;
+      elapsedNanos = System::nanoTime;
+    } else {
+      wallMs = context::currentSystemTimeMs;
+      elapsedNanos = () -> context.currentSystemTimeMs() * NANOS_PER_MS;
+    }
+    stream = time == ShaperOptions.Time.STREAM;
+    nowMs = stream ? streamTimeMs : NO_TIME;
+    this.plausibleMs = plausibleMs;
+  }
+
+  /** Whether stream time advanced with a record of this timestamp. */
+  boolean advance(long timestampMs) {
+    boolean advances =
+        stream && timestampMs > nowMs && timestampMs - wallMs.getAsLong() <= plausibleMs;
+    if (advances) {
+      nowMs = timestampMs;
+    }
+    return advances;
+  }
+
+  /** Milliseconds since the epoch. */
+  long nowMs() {
+    if (!stream) {
+      nowMs = Math.max(nowMs, wallMs.getAsLong());
+    }
+    return Math.max(0, nowMs);
+  }
+
+  /** The same, in the unit of the scheduler. */
+  long nowNanos() {
+    return nowMs() * NANOS_PER_MS;
+  }
+
+  /** A clock for durations, of no particular origin, that no correction of the time disturbs. */
+  long elapsedNanos() {
+    return stream ? nowNanos() : elapsedNanos.getAsLong();
+  }
+}
