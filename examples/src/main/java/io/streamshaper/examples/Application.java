@@ -1,0 +1,187 @@
+package io.streamshaper.examples;
+
+import io.streamshaper.Shaped;
+import io.streamshaper.Shaper;
+import io.streamshaper.ShaperOptions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+
+/**
+ * A Kafka Streams application of one topic in, a shaper, a step, and topics for what is forwarded
+ * and dropped. It can be stopped and started again, with other options; its topics are its own.
+ */
+final class Application implements AutoCloseable {
+  private static final String SHAPER = "shaper";
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration LAST_PATIENCE = Duration.ofSeconds(5);
+  private static final short ANY_REPLICATION = -1;
+
+  private final Admin admin;
+  private final String bootstrapServers;
+  private final Map<String, ?> config;
+  private final ProcessorSupplier<String, byte[], String, byte[]> step;
+  private final String id = "shaper-%08x".formatted(ThreadLocalRandom.current().nextInt());
+  private final String in = id + "-in";
+  private final String out = id + "-out";
+  private final String dropped = id + "-dropped";
+  private final Path stateDir;
+  private boolean shaping;
+  private KafkaStreams streams;
+
+  /**
+   * Makes the topics, of one partition each.
+   *
+   * @param config over what suits an example
+   */
+  Application(
+      Admin admin,
+      String bootstrapServers,
+      Map<String, ?> config,
+      ProcessorSupplier<String, byte[], String, byte[]> step)
+      throws IOException, InterruptedException, ExecutionException {
+    this.admin = admin;
+    this.bootstrapServers = bootstrapServers;
+    this.config = config;
+    this.step = step;
+    stateDir = Files.createTempDirectory("shaper-state");
+    admin
+        .createTopics(
+            Stream.of(in, out, dropped).map(t -> new NewTopic(t, 1, ANY_REPLICATION)).toList())
+        .all()
+        .get();
+  }
+
+  /** The topic that it reads. */
+  String in() {
+    return in;
+  }
+
+  /**
+   * Starts it and waits until it runs.
+   *
+   * @param options null: without a shaper
+   */
+  void start(ShaperOptions options) throws InterruptedException {
+    shaping |= options != null;
+    KafkaStreams starting = new KafkaStreams(topology(options), properties());
+    streams = starting;
+    starting.start();
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    while (starting.state() != KafkaStreams.State.RUNNING) {
+      if (System.nanoTime() > deadline || starting.state() == KafkaStreams.State.ERROR) {
+        throw new IllegalStateException("application must be running, was " + starting.state());
+      }
+      Thread.sleep(10);
+    }
+  }
+
+  /** Stops it cleanly, and leaves the group, so that a next start need not wait for its end. */
+  void stop() {
+    CloseOptions leaving =
+        CloseOptions.timeout(PATIENCE)
+            .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP);
+    if (!streams.close(leaving)) {
+      throw new IllegalStateException("application must stop within " + PATIENCE);
+    }
+  }
+
+  /** Records read and committed, in all its life. */
+  long committed() throws InterruptedException, ExecutionException {
+    return admin
+        .listConsumerGroupOffsets(id)
+        .partitionsToOffsetAndMetadata()
+        .get()
+        .values()
+        .stream()
+        .mapToLong(OffsetAndMetadata::offset)
+        .sum();
+  }
+
+  /** What became of the records, once it is stopped. */
+  Ledger ledger() throws InterruptedException, ExecutionException {
+    String changelog = shaping ? id + "-" + SHAPER + "-queue-changelog" : null;
+    return Ledger.read(admin, bootstrapServers, id, in, out, dropped, changelog);
+  }
+
+  /** Stops it if need be, and removes its topics, its consumer group and its folder. */
+  @Override
+  public void close() {
+    if (streams != null) {
+      streams.close(LAST_PATIENCE);
+    }
+    try {
+      List<String> topics =
+          admin.listTopics().names().get().stream().filter(topic -> topic.startsWith(id)).toList();
+      admin.deleteTopics(topics).all().get();
+      admin.deleteConsumerGroups(List.of(id)).all().get();
+    } catch (ExecutionException brokerIsGone) {
+      return;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      deleteStateDir();
+    }
+  }
+
+  private Topology topology(ShaperOptions options) {
+    StreamsBuilder builder = new StreamsBuilder();
+    Produced<String, byte[]> produced = Produced.with(Serdes.String(), Serdes.ByteArray());
+    KStream<String, byte[]> records =
+        builder.stream(in, Consumed.with(Serdes.String(), Serdes.ByteArray()));
+    if (options != null) {
+      Shaped<String, byte[]> shaped =
+          Shaper.<String, byte[]>named(SHAPER)
+              .serdes(Serdes.String(), Serdes.ByteArray())
+              .options(options)
+              .shape(records);
+      shaped.dropped().to(dropped, produced);
+      records = shaped.forwarded();
+    }
+    records.process(step).to(out, produced);
+    return builder.build();
+  }
+
+  private Properties properties() {
+    Properties properties = new Properties();
+    properties.put(StreamsConfig.APPLICATION_ID_CONFIG, id);
+    properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrapServers);
+    properties.put(StreamsConfig.STATE_DIR_CONFIG, stateDir.toString());
+    properties.put(StreamsConfig.POLL_MS_CONFIG, 5);
+    properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+    properties.putAll(config);
+    return properties;
+  }
+
+  private void deleteStateDir() {
+    try (Stream<Path> files = Files.walk(stateDir)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException leaveItToTheSystem) {
+      return;
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package io.streamshaper.examples;
+
+import io.streamshaper.ShaperOptions;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.stream.Collectors;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.admin.DescribeClusterOptions;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Help;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Shows what the shaper does to a hot key and to quiet ones, on a real broker. */
+@Command(
+    name = "demo",
+    description = {
+      "Show a hot key and 50 quiet ones, without and with the shaper, on a real broker.",
+      "Exit status 0 only if every record is accounted for."
+    },
+    mixinStandardHelpOptions = true)
+final class DemoCommand implements Callable<Integer> {
+  private static final int CAPACITY = 1000;
+  private static final DemoRun.Rates RATES = new DemoRun.Rates(5.0 * CAPACITY, 50, 5);
+  private static final long CALL_NANOS = Duration.ofSeconds(1).toNanos() / CAPACITY;
+  private static final int WARM_UP_SECONDS = 10;
+  private static final int REACHABLE_MS = 5_000;
+
+  private static final String ROW = "%-15s %9s %9s %9s %9s %7s %7s %7s";
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--bootstrap-server",
+      paramLabel = "HOST:PORT",
+      description = "Use this broker; default: start one, and stop it in the end.")
+  private String bootstrapServer;
+
+  @Option(
+      names = "--seconds",
+      defaultValue = "20",
+      description = "How long each of the four runs takes, 4 to 3600 (default: ${DEFAULT-VALUE}).")
+  private int seconds;
+
+  private final List<String> violations = new ArrayList<>();
+  private volatile DemoRun current;
+
+  @Override
+  public Integer call() throws Exception {
+    if (seconds < 4 || seconds > 3600) {
+      throw new ParameterException(
+          spec.commandLine(), "--seconds must be between 4 and 3600, was " + seconds);
+    }
+    if (bootstrapServer != null) {
+      return demonstrate(bootstrapServer);
+    }
+    say("Starting a broker ...");
+    try (Broker broker = Broker.start()) {
+      return demonstrate(broker.bootstrapServers());
+    }
+  }
+
+  private int demonstrate(String servers) throws Exception {
+    Thread cleanUp = new Thread(this::closeCurrent, "demo-clean-up");
+    try (Admin admin = Admin.create(adminConfig(servers))) {
+      checkReachable(admin, servers);
+      Runtime.getRuntime().addShutdownHook(cleanUp);
+      demonstrate(admin, servers);
+      Runtime.getRuntime().removeShutdownHook(cleanUp);
+    }
+    return report();
+  }
+
+  private void demonstrate(Admin admin, String servers) throws Exception {
+    ShaperOptions rate = ShaperOptions.builder().rate(CAPACITY).build();
+    ShaperOptions noRate = ShaperOptions.defaults();
+
+    run(admin, servers, "warming up", Step.Call.blocking(CALL_NANOS), noRate, WARM_UP_SECONDS);
+
+    DemoRun.Result plain =
+        run(admin, servers, "without shaper", Step.Call.limited(CAPACITY), null, seconds);
+    DemoRun.Result shaped =
+        run(admin, servers, "with shaper", Step.Call.limited(CAPACITY), rate, seconds);
+    say("");
+    say("1. A service that takes %,d records/s; shaper with rate %,d", CAPACITY, CAPACITY);
+    table(plain, shaped);
+    say(
+        "   leaves %,.0f/s (%+.1f %% of the rate), the hot key has %,.0f/s of it",
+        shaped.perSecond(),
+        100 * (shaped.perSecond() / CAPACITY - 1),
+        shaped.perSecond() - RATES.quietPerSecond() * RATES.quietKeys());
+    say("");
+
+    plain = run(admin, servers, "without shaper", Step.Call.blocking(CALL_NANOS), null, seconds);
+    shaped = run(admin, servers, "with shaper", Step.Call.blocking(CALL_NANOS), noRate, seconds);
+    say("");
+    say("2. A blocking call of 1 ms, the step itself is the bottleneck; shaper without a rate");
+    table(plain, shaped);
+    say(
+        "   the step is busy %.0f %% of the time, without the shaper %.0f %%",
+        100 * shaped.busy(), 100 * plain.busy());
+    say("");
+
+    say("3. The founding experiment: a ping every 200 ms beside a flood, in virtual time");
+    say(
+        "   pings lost: %.1f %% with CoDel as Linux had it, %.1f %% with the shaper's",
+        percent(FoundingExperiment.lostBefore()), percent(FoundingExperiment.lostAfter()));
+    say("");
+  }
+
+  private DemoRun.Result run(
+      Admin admin, String servers, String label, Step.Call call, ShaperOptions options, int length)
+      throws Exception {
+    try (DemoRun run = new DemoRun(admin, servers, call, options, RATES)) {
+      current = run;
+      DemoRun.Result result =
+          run.run(
+              length,
+              second ->
+                  progress(
+                      "%-15s %3d/%d s   sent %,9d   forwarded %,8d",
+                      label, second, length, run.sent(), run.forwarded()));
+      result.violations().forEach(violation -> violations.add(label + ": " + violation));
+      return result;
+    } finally {
+      current = null;
+    }
+  }
+
+  private void table(DemoRun.Result plain, DemoRun.Result shaped) {
+    say(ROW, "", "sent", "forwarded", "dropped", "waiting", "p50", "p99", "max ms");
+    row("without: hot", plain.hot(), plain.hotDelayMs());
+    row("       quiet", plain.quiet(), plain.quietDelayMs());
+    row("with:    hot", shaped.hot(), shaped.hotDelayMs());
+    row("       quiet", shaped.quiet(), shaped.quietDelayMs());
+    say("   hot key dropped by reason: %s", reasons(shaped.hot()));
+  }
+
+  private void row(String label, Ledger.Account account, Histogram delayMs) {
+    say(
+        ROW,
+        label,
+        number(account.sent()),
+        number(account.forwarded()),
+        number(account.dropped()),
+        number(account.queued() + account.unread()),
+        number(delayMs.getValueAtPercentile(50)),
+        number(delayMs.getValueAtPercentile(99)),
+        number(delayMs.getMaxValue()));
+  }
+
+  private int report() {
+    if (violations.isEmpty()) {
+      say("Every record is accounted for: sent = forwarded + dropped + waiting, for each key.");
+      return 0;
+    }
+    say("NOT every record is accounted for:");
+    violations.stream().limit(20).forEach(violation -> say("   %s", violation));
+    return 1;
+  }
+
+  private static String reasons(Ledger.Account account) {
+    return account.reasons().isEmpty()
+        ? "none"
+        : account.reasons().entrySet().stream()
+            .map(reason -> reason.getKey() + " " + number(reason.getValue()))
+            .collect(Collectors.joining(", "));
+  }
+
+  private static double percent(int pings) {
+    return 100.0 * pings / FoundingExperiment.PINGS;
+  }
+
+  private static String number(long value) {
+    return "%,d".formatted(value);
+  }
+
+  private static Map<String, Object> adminConfig(String servers) {
+    return Map.of(
+        AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG,
+        servers,
+        AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG,
+        30_000);
+  }
+
+  private static void checkReachable(Admin admin, String servers) throws Exception {
+    try {
+      admin.describeCluster(new DescribeClusterOptions().timeoutMs(REACHABLE_MS)).nodes().get();
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("no broker answers at " + servers, e);
+    }
+  }
+
+  private void closeCurrent() {
+    DemoRun run = current;
+    if (run != null) {
+      run.close();
+    }
+  }
+
+  private void say(String format, Object... args) {
+    PrintWriter out = spec.commandLine().getOut();
+    out.printf(format + "%n", args);
+    out.flush();
+  }
+
+  /** One line, over and over, on a terminal; a line every five seconds elsewhere. */
+  private void progress(String format, Object... args) {
+    int second = (int) args[1];
+    if (Help.Ansi.AUTO.enabled()) {
+      PrintWriter out = spec.commandLine().getOut();
+      out.printf("\r" + format + (second == (int) args[2] ? "%n" : ""), args);
+      out.flush();
+    } else if (second % 5 == 0 || second == (int) args[2]) {
+      say(format, args);
+    }
+  }
+}

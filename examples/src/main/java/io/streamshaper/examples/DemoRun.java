@@ -1,0 +1,110 @@
+package io.streamshaper.examples;
+
+import io.streamshaper.ShaperOptions;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntConsumer;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.clients.admin.Admin;
+
+/** One application under load: started, loaded, stopped, checked and removed. */
+final class DemoRun implements AutoCloseable {
+  /** A topology that has just started is slower; that counts in the table, not in the rates. */
+  private static final int SETTLING_SECONDS = 10;
+
+  private final Step step;
+  private final Load load;
+  private final Application application;
+  private final ShaperOptions options;
+
+  /** What is sent: records a second of the hot key and of each quiet key. */
+  record Rates(double hotPerSecond, int quietKeys, double quietPerSecond) {}
+
+  /** What a run showed; rate and busy share once it had settled. */
+  record Result(
+      Ledger.Account hot,
+      Ledger.Account quiet,
+      Histogram hotDelayMs,
+      Histogram quietDelayMs,
+      double perSecond,
+      double busy,
+      List<String> violations) {}
+
+  /**
+   * @param options null: without the shaper
+   */
+  DemoRun(Admin admin, String bootstrapServers, Step.Call call, ShaperOptions options, Rates rates)
+      throws Exception {
+    this.options = options;
+    step = new Step(call);
+    application = new Application(admin, bootstrapServers, Map.of(), step::processor);
+    load =
+        new Load(
+            bootstrapServers,
+            application.in(),
+            rates.hotPerSecond,
+            rates.quietKeys,
+            rates.quietPerSecond);
+  }
+
+  /** Records sent so far. */
+  long sent() {
+    return load.sent();
+  }
+
+  /** Records that the step has taken so far. */
+  long forwarded() {
+    return step.calls();
+  }
+
+  /**
+   * Runs under load.
+   *
+   * @param eachSecond is given the seconds that have passed
+   */
+  Result run(int seconds, IntConsumer eachSecond) throws Exception {
+    application.start(options);
+    Thread sender = new Thread(() -> load.run(Duration.ofSeconds(seconds)), "load");
+    sender.start();
+    int settling = Math.min(SETTLING_SECONDS, seconds / 2);
+    long start = System.nanoTime();
+    watch(start, 1, settling, eachSecond);
+    long callsBefore = step.calls();
+    long busyBefore = step.busyNanos();
+    long before = System.nanoTime();
+    watch(start, settling + 1, seconds, eachSecond);
+    double nanos = System.nanoTime() - before;
+    double perSecond = (step.calls() - callsBefore) / nanos * TimeUnit.SECONDS.toNanos(1);
+    double busy = (step.busyNanos() - busyBefore) / nanos;
+    sender.join();
+    application.stop();
+    Ledger ledger = application.ledger();
+    return new Result(
+        ledger.total(Load::isHot),
+        ledger.total(key -> !Load.isHot(key)),
+        step.delayMs(true),
+        step.delayMs(false),
+        perSecond,
+        busy,
+        ledger.violations());
+  }
+
+  /** Removes all that the run has made. */
+  @Override
+  public void close() {
+    load.stop();
+    load.close();
+    application.close();
+  }
+
+  private static void watch(long start, int from, int to, IntConsumer eachSecond)
+      throws InterruptedException {
+    for (int second = from; second <= to; second++) {
+      long left = start + TimeUnit.SECONDS.toNanos(second) - System.nanoTime();
+      TimeUnit.NANOSECONDS.sleep(left);
+      eachSecond.accept(second);
+    }
+  }
+}
