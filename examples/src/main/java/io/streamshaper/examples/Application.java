@@ -15,6 +15,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.DeleteConsumerGroupsOptions;
+import org.apache.kafka.clients.admin.DeleteTopicsOptions;
+import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -132,11 +135,17 @@ final class Application implements AutoCloseable {
     if (streams != null) {
       streams.close(LAST_PATIENCE);
     }
+    int timeoutMs = (int) LAST_PATIENCE.toMillis();
     try {
       List<String> topics =
-          admin.listTopics().names().get().stream().filter(topic -> topic.startsWith(id)).toList();
-      admin.deleteTopics(topics).all().get();
-      admin.deleteConsumerGroups(List.of(id)).all().get();
+          admin.listTopics(new ListTopicsOptions().timeoutMs(timeoutMs)).names().get().stream()
+              .filter(topic -> topic.startsWith(id))
+              .toList();
+      admin.deleteTopics(topics, new DeleteTopicsOptions().timeoutMs(timeoutMs)).all().get();
+      admin
+          .deleteConsumerGroups(List.of(id), new DeleteConsumerGroupsOptions().timeoutMs(timeoutMs))
+          .all()
+          .get();
     } catch (ExecutionException brokerIsGone) {
       return;
     } catch (InterruptedException e) {
@@ -175,7 +184,8 @@ final class Application implements AutoCloseable {
     return properties;
   }
 
-  private void deleteStateDir() {
+  /** Removes its folder only: for when its broker and this JVM are about to end. */
+  void deleteStateDir() {
     try (Stream<Path> files = Files.walk(stateDir)) {
       for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
         Files.deleteIfExists(file);

@@ -13,6 +13,7 @@ import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.admin.DescribeClusterOptions;
+import org.apache.kafka.common.KafkaException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.Model.CommandSpec;
@@ -71,7 +72,7 @@ final class DemoCommand implements Callable<Integer> {
 
   private int demonstrate(String servers) throws Exception {
     Thread cleanUp = new Thread(this::closeCurrent, "demo-clean-up");
-    try (Admin admin = Admin.create(adminConfig(servers))) {
+    try (Admin admin = admin(servers)) {
       checkReachable(admin, servers);
       Runtime.getRuntime().addShutdownHook(cleanUp);
       demonstrate(admin, servers);
@@ -103,7 +104,7 @@ final class DemoCommand implements Callable<Integer> {
     plain = run(admin, servers, "without shaper", Step.Call.blocking(CALL_NANOS), null, seconds);
     shaped = run(admin, servers, "with shaper", Step.Call.blocking(CALL_NANOS), noRate, seconds);
     say("");
-    say("2. A blocking call of 1 ms, the step itself is the bottleneck; shaper without a rate");
+    say("2. The step is the bottleneck, a blocking call of 1 ms; shaper without a rate");
     table(plain, shaped);
     say(
         "   the step is busy %.0f %% of the time, without the shaper %.0f %%",
@@ -184,12 +185,13 @@ final class DemoCommand implements Callable<Integer> {
     return "%,d".formatted(value);
   }
 
-  private static Map<String, Object> adminConfig(String servers) {
-    return Map.of(
-        AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG,
-        servers,
-        AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG,
-        30_000);
+  private Admin admin(String servers) {
+    try {
+      return Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, servers));
+    } catch (KafkaException e) {
+      throw new ParameterException(
+          spec.commandLine(), "--bootstrap-server must be HOST:PORT of a broker, was " + servers);
+    }
   }
 
   private static void checkReachable(Admin admin, String servers) throws Exception {
@@ -202,7 +204,12 @@ final class DemoCommand implements Callable<Integer> {
 
   private void closeCurrent() {
     DemoRun run = current;
-    if (run != null) {
+    if (run == null) {
+      return;
+    }
+    if (bootstrapServer == null) {
+      run.abandon();
+    } else {
       run.close();
     }
   }

@@ -99,6 +99,12 @@ final class DemoRun implements AutoCloseable {
     application.close();
   }
 
+  /** As {@link #close}, where the broker and this JVM are about to end. */
+  void abandon() {
+    load.stop();
+    application.deleteStateDir();
+  }
+
   private static void watch(long start, int from, int to, IntConsumer eachSecond)
       throws InterruptedException {
     for (int second = from; second <= to; second++) {

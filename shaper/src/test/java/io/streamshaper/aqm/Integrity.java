@@ -1,0 +1,137 @@
+package io.streamshaper.aqm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** The rules that the structure of a scheduler obeys between any two operations. */
+final class Integrity {
+  private static final int MEMORY_INTERVALS = 16;
+
+  private final FqCodel<String, KeyedPacket> scheduler;
+  private final long intervalNanos;
+  private Map<String, Flow<String, KeyedPacket>> known = Map.of();
+
+  Integrity(FqCodel<String, KeyedPacket> scheduler, long intervalNanos) {
+    this.scheduler = scheduler;
+    this.intervalNanos = intervalNanos;
+  }
+
+  void check() {
+    FlowList<String, KeyedPacket> newFlows = field(scheduler, "newFlows");
+    FlowList<String, KeyedPacket> oldFlows = field(scheduler, "oldFlows");
+    FlowList<String, KeyedPacket> idleFlows = field(scheduler, "idleFlows");
+    Map<String, Flow<String, KeyedPacket>> flows = field(scheduler, "flows");
+
+    List<Flow<String, KeyedPacket>> listed = members(newFlows);
+    listed.addAll(members(oldFlows));
+    List<Flow<String, KeyedPacket>> idle = members(idleFlows);
+    List<Flow<String, KeyedPacket>> all = new ArrayList<>(listed);
+    all.addAll(idle);
+
+    assertThat(flows.values()).as("known flows").containsExactlyInAnyOrderElementsOf(all);
+    flows.forEach((key, flow) -> assertThat(flow.key).as("key of a flow").isEqualTo(key));
+    assertThat(idle)
+        .as("idle flows")
+        .allMatch(flow -> flow.isEmpty() && flow.heapIndex == FlowHeap.ABSENT);
+    checkHeap(newFlows, oldFlows);
+    checkTotals(all);
+    checkForgotten(flows);
+  }
+
+  private List<Flow<String, KeyedPacket>> members(FlowList<String, KeyedPacket> list) {
+    List<Flow<String, KeyedPacket>> members = new ArrayList<>();
+    Set<Flow<String, KeyedPacket>> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    Flow<String, KeyedPacket> last = null;
+    for (Flow<String, KeyedPacket> flow = list.first(); flow != null; flow = flow.next) {
+      assertThat(seen.add(flow)).as("flow %s is listed once", flow.key).isTrue();
+      assertThat(flow.list).as("list of %s", flow.key).isSameAs(list);
+      assertThat(flow.prev).as("flow before %s", flow.key).isSameAs(last);
+      members.add(flow);
+      last = flow;
+    }
+    assertThat(members).as("size of a list").hasSize(list.size());
+    assertThat(Integrity.<Object>field(list, "last")).as("last of a list").isSameAs(last);
+    return members;
+  }
+
+  private void checkHeap(
+      FlowList<String, KeyedPacket> newFlows, FlowList<String, KeyedPacket> oldFlows) {
+    FlowHeap<String, KeyedPacket> fattest = field(scheduler, "fattest");
+    int listed = newFlows.size() + oldFlows.size();
+    Flow<String, KeyedPacket>[] heap = field(fattest, "heap");
+    assertThat(fattest.size()).as("flows in the heap").isEqualTo(listed);
+    for (int i = 0; i < heap.length; i++) {
+      if (i >= listed) {
+        assertThat(heap[i]).as("unused place %d of the heap", i).isNull();
+      } else {
+        assertThat(heap[i].heapIndex).as("heap index of %s", heap[i].key).isEqualTo(i);
+        assertThat(heap[i].list).as("list of %s", heap[i].key).isIn(newFlows, oldFlows);
+        assertThat(FlowHeap.fatter(heap[i], heap[(i - 1) / 2]))
+            .as("%s is fatter than its parent", heap[i].key)
+            .isFalse();
+      }
+    }
+  }
+
+  private void checkTotals(List<Flow<String, KeyedPacket>> all) {
+    long packets = 0;
+    long cost = 0;
+    long bytes = 0;
+    for (Flow<String, KeyedPacket> flow : all) {
+      long backlog = 0;
+      for (Packet packet = flow.peek(); packet != null; packet = packet.next) {
+        packets++;
+        backlog += packet.cost();
+        bytes += packet.bytes();
+      }
+      assertThat(flow.backlog).as("backlog of %s", flow.key).isEqualTo(backlog);
+      cost += backlog;
+    }
+    assertThat(scheduler.packets()).as("packets").isEqualTo(packets);
+    assertThat(scheduler.cost()).as("cost").isEqualTo(cost);
+    assertThat(scheduler.bytes()).as("bytes").isEqualTo(bytes);
+    assertThat(scheduler.isEmpty()).as("is empty").isEqualTo(packets == 0);
+    assertThat((long) scheduler.droppingFlows())
+        .as("dropping flows")
+        .isEqualTo(all.stream().filter(flow -> flow.dropping).count());
+  }
+
+  /** A flow must outlive its last packet for as long as its past can change a decision. */
+  private void checkForgotten(Map<String, Flow<String, KeyedPacket>> flows) {
+    long nowNanos = Integrity.<Long>field(scheduler, "nowNanos");
+    known.forEach(
+        (key, flow) -> {
+          if (flows.get(key) != flow) {
+            assertThat(flow.isEmpty()).as("forgotten flow %s is empty", key).isTrue();
+            assertThat(flow.list).as("list of the forgotten flow %s", key).isNull();
+            assertThat(flow.hasDropNext && isRemembered(nowNanos - flow.dropNextNanos))
+                .as("flow %s was forgotten too early", key)
+                .isFalse();
+          }
+        });
+    known = new HashMap<>(flows);
+  }
+
+  private boolean isRemembered(long ageNanos) {
+    return ageNanos / MEMORY_INTERVALS < intervalNanos;
+  }
+
+  /** By reflection, so that the production code keeps its fields to itself. */
+  @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"}) // the caller knows the type
+  private static <T> T field(Object owner, String name) {
+    try {
+      var field = owner.getClass().getDeclaredField(name);
+      field.setAccessible(true);
+      return (T) field.get(owner);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError("The test must follow a renamed field", e);
+    }
+  }
+}
