@@ -161,7 +161,7 @@ final class DemoCommand implements Callable<Integer> {
 
   private int report() {
     if (violations.isEmpty()) {
-      say("Every record is accounted for: sent = forwarded + dropped + waiting, for each key.");
+      say("Every record is accounted for: sent = forwarded + dropped + waiting.");
       return 0;
     }
     say("NOT every record is accounted for:");

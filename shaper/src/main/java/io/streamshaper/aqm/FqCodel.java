@@ -137,7 +137,7 @@ public final class FqCodel<K, P extends Packet> {
     for (Flow<K, P> flow = next(); flow != null && work > 0; flow = next()) {
       visits++;
       if (flow.deficit <= 0) {
-        flow.deficit += quantum * flow.weight;
+        flow.deficit += credit(flow);
         moveToOld(flow);
         work--;
         continue;
@@ -216,10 +216,15 @@ public final class FqCodel<K, P extends Packet> {
     if (flow.list == idleFlows) {
       idleFlows.remove(flow);
     }
-    flow.deficit = quantum * flow.weight;
+    flow.deficit = credit(flow);
     flow.activation = activations++;
     newFlows.addLast(flow);
     fattest.add(flow);
+  }
+
+  /** What a flow gets each round; saturated, since a product that wraps may never be positive. */
+  private long credit(Flow<K, P> flow) {
+    return quantum > Long.MAX_VALUE / flow.weight ? Long.MAX_VALUE : quantum * flow.weight;
   }
 
   private Flow<K, P> next() {
