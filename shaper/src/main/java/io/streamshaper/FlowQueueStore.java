@@ -54,6 +54,7 @@ final class FlowQueueStore implements StateStore {
 
   private final KeyValueStore<Bytes, byte[]> inner;
   private final boolean spill;
+  private final Inquiries inquiries = new Inquiries();
 
   private KeyValueStore<Bytes, byte[]> hook;
   private boolean exactlyOnce;
@@ -125,6 +126,11 @@ final class FlowQueueStore implements StateStore {
         restored.accept(queued);
       }
     }
+  }
+
+  /** Questions about the queue, for the task to answer. */
+  Inquiries inquiries() {
+    return inquiries;
   }
 
   /** The place in the order of arrival for the next record. */
@@ -374,7 +380,11 @@ final class FlowQueueStore implements StateStore {
   }
 
   @Override
+  @SuppressWarnings("unchecked") // a QueueQuery is a Query<QueueState>
   public <R> QueryResult<R> query(Query<R> query, PositionBound bound, QueryConfig config) {
+    if (query instanceof QueueQuery queueQuery) {
+      return (QueryResult<R>) inquiries.ask(queueQuery);
+    }
     return inner.query(query, bound, config);
   }
 

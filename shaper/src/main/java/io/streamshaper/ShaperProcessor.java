@@ -2,9 +2,13 @@ package io.streamshaper;
 
 import io.streamshaper.aqm.Codel;
 import io.streamshaper.aqm.DropReason;
+import io.streamshaper.aqm.FlowState;
 import io.streamshaper.aqm.FqCodel;
 import io.streamshaper.aqm.TokenBucket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.common.header.Headers;
@@ -67,9 +71,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         new TaskClock(
             context, options.time(), store.streamTimeMs(), options.plausibleAge().toMillis());
     pace = new Pace(newBucket(), options.target(), clock.elapsedNanos());
-    if (options.time() == ShaperOptions.Time.WALL) {
-      context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
-    }
+    context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
+    store.inquiries().open();
     log.info(
         "{} {}: {} records restored, {}",
         shaper.name(),
@@ -99,13 +102,35 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   public void close() {
     if (pace != null) {
       pace.close();
+      store.inquiries().close();
     }
   }
 
   private void punctuate(long timestampMs) {
-    if (pace.tick(clock.elapsedNanos())) {
+    store.inquiries().answer(this::describe);
+    if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
       serve();
     }
+  }
+
+  private QueueState describe(QueueQuery query) {
+    List<FlowState<Bytes>> flows = new ArrayList<>(scheduler.fattest(query.fattest()));
+    FlowState<Bytes> flow = query.flow() == null ? null : scheduler.flow(query.flow());
+    if (flow != null) {
+      flows.add(flow);
+    }
+    return new QueueState(
+        scheduler.packets(),
+        scheduler.bytes(),
+        scheduler.newFlows() + scheduler.oldFlows(),
+        scheduler.droppingFlows(),
+        flows.stream().map(this::describe).toList());
+  }
+
+  private QueueState.FlowQueue describe(FlowState<Bytes> flow) {
+    long ageNanos = flow.packets() == 0 ? 0 : Math.max(0, clock.nowNanos() - flow.oldestNanos());
+    return new QueueState.FlowQueue(
+        flow.key(), flow.packets(), flow.bytes(), Duration.ofNanos(ageNanos), flow.dropping());
   }
 
   /** The same decisions as for a record that is queued and served at once, without the queue. */

@@ -11,6 +11,9 @@ final class Flow<K, P extends Packet> {
   /** Sum of the cost of the queued packets. */
   long backlog;
 
+  private long packets;
+  private long bytes;
+
   /** Deficit round robin (RFC 8290, section 4.2). */
   long deficit;
 
@@ -51,6 +54,8 @@ final class Flow<K, P extends Packet> {
     }
     tail = packet;
     backlog += packet.cost();
+    packets++;
+    bytes += packet.bytes();
   }
 
   /** The oldest packet, taken out, or null. */
@@ -64,12 +69,15 @@ final class Flow<K, P extends Packet> {
       }
       packet.next = null;
       backlog -= packet.cost();
+      packets--;
+      bytes -= packet.bytes();
     }
     return packet;
   }
 
-  P peek() {
-    return head;
+  FlowState<K> state() {
+    long oldestNanos = head == null ? 0 : head.timestampNanos();
+    return new FlowState<>(key, packets, backlog, bytes, oldestNanos, dropping);
   }
 
   boolean isEmpty() {

@@ -1,6 +1,10 @@
 package io.streamshaper.aqm;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.PriorityQueue;
+import java.util.Queue;
 
 /**
  * The listed flows with the fattest on top: an indexed binary heap, so that finding the victim of
@@ -19,6 +23,26 @@ final class FlowHeap<K, P extends Packet> {
   /** The fattest flow, or null. */
   Flow<K, P> peek() {
     return heap[0];
+  }
+
+  /** The fattest flows, fattest first. Looks at no more than {@code 2 * most + 1} flows. */
+  List<Flow<K, P>> fattest(int most) {
+    List<Flow<K, P>> found = new ArrayList<>();
+    Queue<Flow<K, P>> candidates = new PriorityQueue<>((a, b) -> fatter(a, b) ? -1 : 1);
+    addCandidate(candidates, 0);
+    while (found.size() < most && !candidates.isEmpty()) {
+      Flow<K, P> flow = candidates.poll();
+      found.add(flow);
+      addCandidate(candidates, 2 * flow.heapIndex + 1);
+      addCandidate(candidates, 2 * flow.heapIndex + 2);
+    }
+    return found;
+  }
+
+  private void addCandidate(Queue<Flow<K, P>> candidates, int index) {
+    if (index < size) {
+      candidates.add(heap[index]);
+    }
   }
 
   int size() {

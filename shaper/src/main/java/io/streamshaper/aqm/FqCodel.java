@@ -1,6 +1,7 @@
 package io.streamshaper.aqm;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.BiPredicate;
@@ -199,6 +200,17 @@ public final class FqCodel<K, P extends Packet> {
   public long largestBacklog() {
     Flow<K, P> flow = fattest.peek();
     return flow == null ? 0 : flow.backlog;
+  }
+
+  /** The flows with the largest backlog per weight, largest first, at most so many. */
+  public List<FlowState<K>> fattest(int most) {
+    return fattest.fattest(most).stream().filter(flow -> !flow.isEmpty()).map(Flow::state).toList();
+  }
+
+  /** A flow's state; null if nothing is known of it. */
+  public FlowState<K> flow(K key) {
+    Flow<K, P> flow = flows.get(key);
+    return flow == null ? null : flow.state();
   }
 
   /** Flows looked at and heap levels moved since the start: what must not grow with the flows. */
