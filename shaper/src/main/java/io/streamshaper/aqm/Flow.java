@@ -75,6 +75,10 @@ final class Flow<K, P extends Packet> {
     return packet;
   }
 
+  P peek() {
+    return head;
+  }
+
   FlowState<K> state() {
     long oldestNanos = head == null ? 0 : head.timestampNanos();
     return new FlowState<>(key, packets, backlog, bytes, oldestNanos, dropping);

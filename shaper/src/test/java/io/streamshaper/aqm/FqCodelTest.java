@@ -82,6 +82,23 @@ class FqCodelTest {
   }
 
   @Test
+  void theFattestFlowsAreListedByBacklogPerWeight() {
+    settings.weight = key -> key.equals("heavy") ? 10 : 1;
+    for (int i = 0; i < 20; i++) {
+      enqueue("flow" + i, 1 + i * 7 % 20);
+    }
+    enqueue("heavy", 150);
+
+    assertThat(scheduler.fattest(7))
+        .extracting(FlowState::packets)
+        .containsExactly(20L, 19L, 18L, 17L, 16L, 15L, 150L);
+    assertThat(scheduler.fattest(100)).hasSize(21);
+    assertThat(scheduler.fattest(0)).isEmpty();
+    assertThat(scheduler.flow("heavy").packets()).isEqualTo(150);
+    assertThat(scheduler.flow("unknown")).isNull();
+  }
+
+  @Test
   void aQuantumTimesAWeightDoesNotWrap() {
     settings.quantum = Long.MAX_VALUE;
     settings.weight = key -> 2;

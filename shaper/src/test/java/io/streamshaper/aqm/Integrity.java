@@ -85,14 +85,20 @@ final class Integrity {
     long cost = 0;
     long bytes = 0;
     for (Flow<String, KeyedPacket> flow : all) {
+      long flowPackets = 0;
       long backlog = 0;
+      long flowBytes = 0;
       for (Packet packet = flow.peek(); packet != null; packet = packet.next) {
-        packets++;
+        flowPackets++;
         backlog += packet.cost();
-        bytes += packet.bytes();
+        flowBytes += packet.bytes();
       }
       assertThat(flow.backlog).as("backlog of %s", flow.key).isEqualTo(backlog);
+      assertThat(flow.state().packets()).as("packets of %s", flow.key).isEqualTo(flowPackets);
+      assertThat(flow.state().bytes()).as("bytes of %s", flow.key).isEqualTo(flowBytes);
+      packets += flowPackets;
       cost += backlog;
+      bytes += flowBytes;
     }
     assertThat(scheduler.packets()).as("packets").isEqualTo(packets);
     assertThat(scheduler.cost()).as("cost").isEqualTo(cost);
