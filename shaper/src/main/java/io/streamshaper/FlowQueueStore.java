@@ -66,7 +66,6 @@ final class FlowQueueStore implements StateStore {
   private QueuedRecord firstUnsaved;
   private long unsavedBytes;
   private long nextSequence;
-  private long lastSequence;
 
   /** Keys of saved records that left since the last commit. */
   private final Queue<Bytes> left = new ArrayDeque<>();
@@ -174,7 +173,7 @@ final class FlowQueueStore implements StateStore {
           "store "
               + name()
               + ", key "
-              + queued.storeKey()
+              + HexFormat.of().formatHex(queued.storeKey().get())
               + ": must be a queued record, was nothing");
     }
     return stored;
@@ -258,7 +257,7 @@ final class FlowQueueStore implements StateStore {
     if (!shrank && streamTimeMs == savedStreamTimeMs) {
       return;
     }
-    long head = oldest == null ? lastSequence + 1 : oldest.sequence();
+    long head = oldest == null ? nextSequence : oldest.sequence();
     head = Math.min(head, Math.min(lowestSequence(left), lowestSequence(leftEarlier)));
     ByteBuffer position = ByteBuffer.allocate(POSITION_BYTES);
     position.put(POSITION_VERSION).putLong(head).putLong(streamTimeMs);
@@ -284,7 +283,7 @@ final class FlowQueueStore implements StateStore {
             "store "
                 + name()
                 + ", key "
-                + POSITION_KEY
+                + HexFormat.of().formatHex(POSITION_KEY.get())
                 + ": must be a position of format "
                 + POSITION_VERSION
                 + ", was "
@@ -299,7 +298,6 @@ final class FlowQueueStore implements StateStore {
   }
 
   private void append(QueuedRecord queued) {
-    lastSequence = queued.sequence();
     queued.older = newest;
     if (newest == null) {
       oldest = queued;

@@ -293,23 +293,32 @@ final class QueuedRecord extends Packet {
       if ((flags & ~ALL_FLAGS) != 0) {
         throw new IllegalArgumentException("with unknown flags " + Integer.toHexString(flags));
       }
-      long timestampMs = in.getLong();
+      boolean hasFlow = (flags & HAS_FLOW) != 0;
+      boolean keyIsFlow = (flags & KEY_IS_FLOW) != 0;
+      if ((keyIsFlow && (!hasFlow || (flags & HAS_KEY) == 0))
+          || (!hasFlow && storeKey.length > Long.BYTES)) {
+        throw new IllegalArgumentException(
+            "with contradicting flags " + Integer.toHexString(flags));
+      }
+      long timestampMs = between("timestamp", 0, Long.MAX_VALUE, in.getLong());
       long enqueueMs = (flags & HAS_ENQUEUE_TIME) == 0 ? timestampMs : in.getLong();
+      between("enqueue time", 0, Long.MAX_VALUE / NANOS_PER_MS, enqueueMs);
       long expiresNanos = (flags & HAS_EXPIRY) == 0 ? NEVER : in.getLong();
       long cost = (flags & HAS_COST) == 0 ? 1 : in.getLong();
+      between("cost", 1, Long.MAX_VALUE, cost);
       Bytes flow =
-          (flags & HAS_FLOW) == 0
-              ? null
-              : Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length));
+          hasFlow ? Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length)) : null;
       byte[] key = null;
       if ((flags & HAS_KEY) != 0) {
-        key = (flags & KEY_IS_FLOW) != 0 && flow != null ? flow.get() : getBytes(in);
+        key = keyIsFlow ? flow.get() : getBytes(in, in.getInt());
       }
-      byte[] value = (flags & HAS_VALUE) == 0 ? null : getBytes(in);
+      byte[] value = (flags & HAS_VALUE) == 0 ? null : getBytes(in, in.getInt());
       Headers headers = new Record<>(null, null, 0).headers();
       int headerCount = (flags & HAS_HEADERS) == 0 ? 0 : in.getInt();
       for (int i = 0; i < headerCount; i++) {
-        headers.add(new String(getBytes(in), StandardCharsets.UTF_8), getBytes(in));
+        String name = new String(getBytes(in, in.getInt()), StandardCharsets.UTF_8);
+        int length = in.getInt();
+        headers.add(name, length == NULL_LENGTH ? null : getBytes(in, length));
       }
       if (in.hasRemaining()) {
         throw new IllegalArgumentException(in.remaining() + " bytes too long");
@@ -319,12 +328,15 @@ final class QueuedRecord extends Packet {
           flow, ByteBuffer.wrap(storeKey).getLong(), terms, timestampMs, key, value, headers);
     }
 
-    /** Checks the length before it allocates. */
-    private static byte[] getBytes(ByteBuffer in) {
-      int length = in.getInt();
-      if (length == NULL_LENGTH) {
-        return null;
+    private static long between(String name, long least, long most, long number) {
+      if (number < least || number > most) {
+        throw new IllegalArgumentException("with a " + name + " of " + number);
       }
+      return number;
+    }
+
+    /** Checks the length before it allocates. */
+    private static byte[] getBytes(ByteBuffer in, int length) {
       if (length < 0 || length > in.remaining()) {
         throw new IllegalArgumentException(
             "with a length of " + length + " where " + in.remaining() + " bytes are left");

@@ -11,6 +11,7 @@ import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;
 import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.kstream.KStream;
@@ -244,9 +245,18 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
     if (flows != null) {
       return flows.of(record, topic);
     }
-    return record.key() == null
-        ? null
-        : Bytes.wrap(keys.serializer().serialize(topic, record.headers(), record.key()));
+    if (record.key() == null) {
+      return null;
+    }
+    Headers scratch = QueuedRecord.copyOf(record.headers()); // serializers may change it
+    return identity(keys.serializer().serialize(topic, scratch, record.key()));
+  }
+
+  /**
+   * Bytes of one's own: a serializer may reuse its array, or return a key that is changed later.
+   */
+  private static Bytes identity(byte[] serialized) {
+    return serialized == null ? null : Bytes.wrap(serialized.clone());
   }
 
   int weightOf(Bytes flow, String topic) {
@@ -306,7 +316,7 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
 
     Bytes of(Record<K, V> record, String topic) {
       F flow = classifier.apply(record);
-      return flow == null ? null : Bytes.wrap(serde.serializer().serialize(topic, flow));
+      return flow == null ? null : identity(serde.serializer().serialize(topic, flow));
     }
 
     int weightOf(Bytes flow, String topic) {

@@ -93,7 +93,9 @@ public final class ShaperOptions {
 
   private ShaperOptions(Map<String, ?> properties) {
     refuseUnknown(properties);
-    Map<String, Object> values = CONFIG.parse(properties);
+    Map<String, Object> given = new HashMap<>(properties);
+    given.values().removeIf(Objects::isNull); // as if left out
+    Map<String, Object> values = CONFIG.parse(given);
     rate = (Double) values.get(RATE);
     burst = (Long) values.get(BURST);
     target = millis(values, TARGET_MS);
@@ -321,7 +323,7 @@ public final class ShaperOptions {
             MAX_RECORDS,
             ConfigDef.Type.INT,
             100_000,
-            between(1, Integer.MAX_VALUE),
+            between(1, Long.MAX_VALUE),
             Importance.MEDIUM,
             "Most records queued in each task; above it the fattest flow loses its oldest. Default"
                 + " 100000: restored within seconds. At least 8 for each flow expected.")
@@ -454,9 +456,7 @@ public final class ShaperOptions {
   private static ConfigDef.Validator between(long least, long most) {
     return rule(
         value -> ((Number) value).longValue() >= least && ((Number) value).longValue() <= most,
-        most == Long.MAX_VALUE || most == Integer.MAX_VALUE
-            ? "be at least " + least
-            : "be between " + least + " and " + most);
+        most == Long.MAX_VALUE ? "be at least " + least : "be between " + least + " and " + most);
   }
 
   private static <E extends Enum<E>> ConfigDef.Validator oneOf(Class<E> type) {
