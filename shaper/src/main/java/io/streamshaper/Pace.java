@@ -132,6 +132,11 @@ final class Pace {
     setBacklogged(!emptied);
   }
 
+  /** What may leave at once, in cost units; 0 without a rate. */
+  double tokens() {
+    return bucket == null ? 0 : bucket.tokens();
+  }
+
   /** Must be called on the task's thread when the task ends. */
   void close() {
     setBacklogged(false);

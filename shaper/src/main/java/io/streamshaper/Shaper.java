@@ -70,6 +70,7 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
   private ToLongFunction<? super Record<K, V>> cost;
   private Function<? super Record<K, V>, Instant> expiry = record -> null;
   private Predicate<? super Record<K, V>> droppable = record -> true;
+  private ShaperMetrics metrics;
   private Map<String, String> changelogConfig = Map.of();
   private Set<StoreBuilder<?>> stores;
 
@@ -155,6 +156,12 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
     return this;
   }
 
+  /** Where to show what the shaper does; default: nowhere. */
+  public Shaper<K, V> metrics(ShaperMetrics metrics) {
+    this.metrics = Objects.requireNonNull(metrics, "metrics");
+    return this;
+  }
+
   /** Topic settings of the changelog, over the ones that suit a queue. */
   public Shaper<K, V> changelog(Map<String, String> topicConfig) {
     changelogConfig = Map.copyOf(topicConfig);
@@ -213,6 +220,11 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
 
   ShaperOptions options() {
     return options;
+  }
+
+  /** Null: none. */
+  ShaperMetrics metrics() {
+    return metrics;
   }
 
   String storeName() {

@@ -39,6 +39,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private String topic;
   private Serde<K> keySerde;
   private Serde<V> valueSerde;
+  private ShaperMetrics.TaskMeters meters;
+  private TaskStats stats;
   private FlowQueueStore store;
   private TaskClock clock;
   private Pace pace;
@@ -60,17 +62,23 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     topic = context.applicationId() + "-" + shaper.storeName() + "-changelog";
     keySerde = shaper.keySerde(context);
     valueSerde = shaper.valueSerde(context);
+    openMeters();
     scheduler = newScheduler();
     store = context.getStateStore(shaper.storeName());
     store.open(
         context.getStateStore(shaper.hookName()),
         isExactlyOnce(context.appConfigs()),
         System.currentTimeMillis(),
-        queued -> scheduler.append(queued.flow(), queued));
+        this::restore);
     clock =
         new TaskClock(
-            context, options.time(), store.streamTimeMs(), options.plausibleAge().toMillis());
+            context,
+            options.time(),
+            store.streamTimeMs(),
+            options.plausibleAge().toMillis(),
+            stats::countClockStep);
     pace = new Pace(newBucket(), options.target(), clock.elapsedNanos());
+    publish();
     context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
     store.inquiries().open();
     log.info(
@@ -104,6 +112,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       pace.close();
       store.inquiries().close();
     }
+    if (meters != null) {
+      meters.close();
+    }
   }
 
   private void punctuate(long timestampMs) {
@@ -111,6 +122,16 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
       serve();
     }
+    publish();
+  }
+
+  private void restore(QueuedRecord queued) {
+    scheduler.append(queued.flow(), queued);
+    stats.countRestored();
+  }
+
+  private void publish() {
+    stats.publish(scheduler, pace.tokens());
   }
 
   private QueueState describe(QueueQuery query) {
@@ -144,6 +165,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     Bytes flow = shaper.flowOf(record, topic, keySerde);
     QueuedRecord packet = QueuedRecord.passing(flow, termsOf(record, key, value));
     scheduler.append(flow, packet);
+    stats.countReceived();
     passing = packet;
     passingRecord = record;
     try {
@@ -168,6 +190,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         QueuedRecord.resting(
             flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
     scheduler.append(flow, queued);
+    stats.countReceived();
     store.add(queued);
     scheduler.enforceLimits();
   }
@@ -192,7 +215,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (queued.marks() != 0) {
       record = new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
       record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
+      stats.countMarked();
     }
+    stats.countForwarded(queued.sojournNanos(clock.nowNanos()));
     pace.served(queued.cost());
     context.forward(record, shaper.forwardedName());
   }
@@ -208,6 +233,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         .add(Shaper.SOJOURN_HEADER, text(sojournMs))
         .add(Shaper.FLOW_HEADER, queued.flow() == null ? null : queued.flow().get())
         .add(Shaper.TIMESTAMP_HEADER, text(record.timestamp()));
+    stats.countDropped(reason);
     context.forward(dropped, shaper.droppedName());
   }
 
@@ -228,9 +254,12 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
     long nowMs = clock.nowMs();
+    boolean plausible = isPlausible(record.timestamp(), nowMs);
+    if (!plausible) {
+      stats.countImplausible();
+    }
     boolean fromTimestamp =
-        options.enqueueTime() == ShaperOptions.EnqueueTime.TIMESTAMP
-            && isPlausible(record.timestamp(), nowMs);
+        plausible && options.enqueueTime() == ShaperOptions.EnqueueTime.TIMESTAMP;
     long enqueueMs = fromTimestamp ? record.timestamp() : nowMs;
     return new QueuedRecord.Terms(
         enqueueMs,
@@ -277,6 +306,15 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
               return copy;
             })
         .orElse(record);
+  }
+
+  private void openMeters() {
+    if (shaper.metrics() == null) {
+      stats = new TaskStats(nanos -> {});
+    } else {
+      meters = shaper.metrics().open(shaper.name(), context.taskId(), options.rate() != null);
+      stats = meters.stats();
+    }
   }
 
   private FqCodel<Bytes, QueuedRecord> newScheduler() {

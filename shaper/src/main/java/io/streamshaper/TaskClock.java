@@ -23,6 +23,8 @@ final class TaskClock {
   private final LongSupplier elapsedNanos;
   private final boolean stream;
   private final long plausibleMs;
+  private final Runnable onStepBack;
+  private long wallNowMs;
   private long nowMs;
 
   /**
@@ -30,12 +32,14 @@ final class TaskClock {
    *
    * @param streamTimeMs the largest timestamp seen before a restart; -1 if there is none
    * @param plausibleMs how far ahead of the present a timestamp is believed
+   * @param onStepBack called each time that the wall clock went back
    */
   TaskClock(
       ProcessorContext<?, ?> context,
       ShaperOptions.Time time,
       long streamTimeMs,
-      long plausibleMs) {
+      long plausibleMs,
+      Runnable onStepBack) {
     if (Thread.currentThread().getName().contains(STREAM_THREAD)) {
       wallMs = System::currentTimeMillis;
       elapsedNanos = System::nanoTime;
@@ -46,6 +50,8 @@ final class TaskClock {
     stream = time == ShaperOptions.Time.STREAM;
     nowMs = stream ? streamTimeMs : NO_TIME;
     this.plausibleMs = plausibleMs;
+    this.onStepBack = onStepBack;
+    wallNowMs = wallMs.getAsLong();
   }
 
   /** Whether stream time advanced with a record of this timestamp. */
@@ -61,7 +67,12 @@ final class TaskClock {
   /** Milliseconds since the epoch. */
   long nowMs() {
     if (!stream) {
-      nowMs = Math.max(nowMs, wallMs.getAsLong());
+      long readMs = wallMs.getAsLong();
+      if (readMs < wallNowMs) {
+        onStepBack.run();
+      }
+      wallNowMs = readMs;
+      nowMs = Math.max(nowMs, readMs);
     }
     return Math.max(0, nowMs);
   }

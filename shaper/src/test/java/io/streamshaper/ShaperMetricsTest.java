@@ -1,0 +1,151 @@
+package io.streamshaper;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.kafka.streams.processor.TaskId;
+import org.junit.jupiter.api.Test;
+
+class ShaperMetricsTest {
+  private static final Map<String, Object> NO_CONFIG = Map.of();
+
+  private final MeterRegistry registry = new SimpleMeterRegistry();
+
+  @Test
+  void whatWentInIsForwardedOrDroppedOrQueuedAtAnyScrape() {
+    try (TestTopology test = topology(options().rate(100).burst(10))) {
+      for (int round = 0; round < 300; round++) {
+        test.pipe("a", "a" + round).pipe("a", "b" + round).pipe("b", "c" + round);
+        test.step(10);
+
+        assertThat(records("received") + records("restored"))
+            .isEqualTo(records("forwarded") + records("dropped") + gauge("shaper.queued.records"));
+      }
+      assertThat(records("received")).isEqualTo(900);
+      assertThat(records("forwarded")).isEqualTo(test.forwarded.size());
+      assertThat(records("dropped")).isEqualTo(test.dropped.size()).isPositive();
+      assertThat(gauge("shaper.queued.records")).isPositive();
+      assertThat(gauge("shaper.queued.bytes")).isPositive();
+      assertThat(gauge("shaper.flow.backlog.max")).isPositive();
+      assertThat(gauge("shaper.flows.dropping")).isPositive();
+      assertThat(registry.get("shaper.sojourn").timer().count()).isEqualTo(test.forwarded.size());
+      assertThat(registry.get("shaper.sojourn").timer().max(TimeUnit.SECONDS)).isBetween(0.2, 2.0);
+      test.checkLaw();
+    }
+  }
+
+  @Test
+  void oddTimestampsAndMarksAreCounted() {
+    Shaper<String, String> shaper =
+        TestTopology.shaper(options().rate(10).burst(1)).droppable(record -> false);
+    try (TestTopology test = TestTopology.of(shaper.metrics(in()), NO_CONFIG)) {
+      test.pipe("a", "long ago", 0).pipe("a", "far off", Long.MAX_VALUE / 1_000_000);
+      test.pipeMany("a", 0, 50);
+      test.advance(5000);
+
+      assertThat(counter("shaper.timestamps.implausible")).isEqualTo(2);
+      assertThat(counter("shaper.marks")).isPositive();
+      assertThat(records("dropped")).isZero();
+      test.checkLaw();
+    }
+  }
+
+  @Test
+  void everyMeterSaysWhatItIsAndCarriesNoKey() {
+    try (TestTopology test = topology(options().rate(100))) {
+      test.pipeMany("a-key", 0, 50).pipeMany("another-key", 0, 50);
+
+      Set<String> tags =
+          registry.getMeters().stream()
+              .flatMap(meter -> meter.getId().getTags().stream())
+              .map(Tag::getKey)
+              .collect(Collectors.toSet());
+      assertThat(tags).containsExactlyInAnyOrder("shaper", "task", "outcome", "reason", "list");
+      assertThat(registry.getMeters())
+          .extracting(Meter::getId)
+          .allSatisfy(
+              id -> {
+                assertThat(id.getDescription()).isNotBlank();
+                assertThat(id.getBaseUnit() != null || id.getType() == Meter.Type.TIMER).isTrue();
+                assertThat(id.getTag("shaper")).isEqualTo(TestTopology.NAME);
+                assertThat(id.getTag("task")).isEqualTo("0_0");
+                assertThat(id.toString()).doesNotContain("key'");
+              });
+    }
+  }
+
+  @Test
+  void theNumberOfSeriesDoesNotDependOnTheNumberOfKeys() {
+    try (TestTopology test = topology(options().rate(100))) {
+      int before = registry.getMeters().size();
+      for (int i = 0; i < 2000; i++) {
+        test.pipe("key " + i, "x");
+      }
+      test.advance(100);
+      assertThat(registry.getMeters()).hasSize(before);
+    }
+  }
+
+  @Test
+  void aHundredTasksThatComeAndGoLeaveNoMeterBehind() {
+    for (int i = 0; i < 100; i++) {
+      try (TestTopology test = topology(options().rate(100).burst(1))) {
+        test.pipeMany("a", 0, 5).step(10);
+        assertThat(records("received")).isEqualTo(5);
+        for (Meter meter : registry.getMeters()) {
+          meter.measure().forEach(m -> assertThat(m.getValue()).as(meter.toString()).isNotNaN());
+        }
+      }
+      assertThat(registry.getMeters()).isEmpty();
+    }
+  }
+
+  @Test
+  void aTaskThatClosesLateLeavesItsSuccessorsMetersAlone() {
+    TaskId task = new TaskId(0, 1);
+    var first = in().open("s", task, true);
+    var second = in().open("s", task, true);
+    second.stats().countReceived();
+
+    first.close();
+
+    assertThat(records("received")).isEqualTo(1);
+    second.close();
+    assertThat(registry.getMeters()).isEmpty();
+  }
+
+  private static ShaperOptions.Builder options() {
+    return ShaperOptions.builder().target(Duration.ofMillis(100)).interval(Duration.ofMillis(500));
+  }
+
+  private ShaperMetrics in() {
+    return ShaperMetrics.in(registry);
+  }
+
+  private TestTopology topology(ShaperOptions.Builder options) {
+    return TestTopology.of(TestTopology.shaper(options).metrics(in()), NO_CONFIG);
+  }
+
+  private double records(String outcome) {
+    return registry.find("shaper.records").tag("outcome", outcome).functionCounters().stream()
+        .mapToDouble(FunctionCounter::count)
+        .sum();
+  }
+
+  private double counter(String name) {
+    return registry.get(name).functionCounter().count();
+  }
+
+  private double gauge(String name) {
+    return registry.get(name).gauge().value();
+  }
+}
