@@ -66,13 +66,17 @@ final class Pace {
     sliceEndNanos = nowNanos;
   }
 
-  /** Whether a record of this age may pass at once, nothing being queued. */
+  /** Whether a record of this age may pass at once, nothing being queued; changes nothing. */
   boolean mayPass(long ageMs, long nowNanos) {
-    if (bucket == null) {
-      return ageMs <= FRESH_MS;
+    return bucket == null ? ageMs <= FRESH_MS : !cutShort && bucket.hasTokenAt(nowNanos);
+  }
+
+  /** A record passes at once. */
+  void pass(long nowNanos) {
+    readSinceTick = true;
+    if (bucket != null) {
+      bucket.refill(nowNanos);
     }
-    bucket.refill(nowNanos);
-    return bucket.hasToken() && !cutShort;
   }
 
   /** A record of this age was read; whether it is time to serve. */
@@ -142,9 +146,8 @@ final class Pace {
     setBacklogged(false);
   }
 
-  /** A record passed at once. */
+  /** A record has passed. */
   void passed(long nowNanos) {
-    readSinceTick = true;
     sliceEndNanos = nowNanos;
   }
 

@@ -8,9 +8,11 @@ import io.streamshaper.aqm.TokenBucket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
@@ -91,12 +93,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   @Override
   public void process(Record<K, V> record) {
-    if (clock.advance(record.timestamp())) {
-      store.advanceStreamTime(record.timestamp());
-    }
     Record<K, V> arrived = options.sourceHeaders() ? withSource(record) : record;
     long lateMs = latenessMs(record.timestamp());
-    if (scheduler.isEmpty() && hasFewFlows() && pace.mayPass(lateMs, clock.elapsedNanos())) {
+    long nowNanos = clock.elapsedNanosWith(record.timestamp());
+    if (scheduler.isEmpty() && hasFewFlows() && pace.mayPass(lateMs, nowNanos)) {
       pass(arrived);
       return;
     }
@@ -165,7 +165,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     Bytes flow = shaper.flowOf(record, topic, keySerde);
     QueuedRecord packet = QueuedRecord.passing(flow, termsOf(record, key, value));
     scheduler.append(flow, packet);
-    stats.countReceived();
+    received(record);
+    pace.pass(clock.elapsedNanos());
     passing = packet;
     passingRecord = record;
     try {
@@ -190,9 +191,17 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         QueuedRecord.resting(
             flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
     scheduler.append(flow, queued);
-    stats.countReceived();
+    received(record);
     store.add(queued);
     scheduler.enforceLimits();
+  }
+
+  private void received(Record<K, V> record) {
+    stats.countReceived();
+    if (clock.advancesWith(record.timestamp())) {
+      clock.advance(record.timestamp());
+      store.advanceStreamTime(record.timestamp());
+    }
   }
 
   /** Forwards what may leave now, until the slice of time is over. */
@@ -213,7 +222,6 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private void forward(QueuedRecord queued) {
     Record<K, V> record = takeOut(queued);
     if (queued.marks() != 0) {
-      record = new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
       record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
       stats.countMarked();
     }
@@ -241,19 +249,30 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (queued == passing) {
       return passingRecord;
     }
-    Record<K, V> record =
-        queued.record(
-            store.name(),
-            store.valueOf(queued),
-            topic,
-            keySerde.deserializer(),
-            valueSerde.deserializer());
+    Record<K, V> record = read(queued);
     store.remove(queued);
     return record;
   }
 
+  /** What cannot be read stays stored, and comes back at the next start. */
+  private Record<K, V> read(QueuedRecord queued) {
+    try {
+      return queued.record(
+          store.name(),
+          store.valueOf(queued),
+          topic,
+          keySerde.deserializer(),
+          valueSerde.deserializer());
+    } catch (RuntimeException e) {
+      throw new SerializationException(
+          "store %s, key %s: must be a record that the serdes can read; it stays stored"
+              .formatted(store.name(), HexFormat.of().formatHex(queued.storeKey().get())),
+          e);
+    }
+  }
+
   private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
-    long nowMs = clock.nowMs();
+    long nowMs = clock.nowMsWith(record.timestamp());
     boolean plausible = isPlausible(record.timestamp(), nowMs);
     if (!plausible) {
       stats.countImplausible();

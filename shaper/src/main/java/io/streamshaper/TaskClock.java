@@ -54,14 +54,19 @@ final class TaskClock {
     wallNowMs = wallMs.getAsLong();
   }
 
-  /** Whether stream time advanced with a record of this timestamp. */
-  boolean advance(long timestampMs) {
-    boolean advances =
-        stream && timestampMs > nowMs && timestampMs - wallMs.getAsLong() <= plausibleMs;
-    if (advances) {
-      nowMs = timestampMs;
-    }
-    return advances;
+  /** Whether stream time advances with a record of this timestamp. */
+  boolean advancesWith(long timestampMs) {
+    return stream && timestampMs > nowMs && timestampMs - wallMs.getAsLong() <= plausibleMs;
+  }
+
+  /** Advances stream time. */
+  void advance(long timestampMs) {
+    nowMs = timestampMs;
+  }
+
+  /** The present once a record of this timestamp has been taken in. */
+  long nowMsWith(long timestampMs) {
+    return advancesWith(timestampMs) ? timestampMs : nowMs();
   }
 
   /** Milliseconds since the epoch. */
@@ -80,6 +85,11 @@ final class TaskClock {
   /** The same, in the unit of the scheduler. */
   long nowNanos() {
     return nowMs() * NANOS_PER_MS;
+  }
+
+  /** The same for durations. */
+  long elapsedNanosWith(long timestampMs) {
+    return advancesWith(timestampMs) ? timestampMs * NANOS_PER_MS : elapsedNanos();
   }
 
   /** A clock for durations, of no particular origin, that no correction of the time disturbs. */

@@ -10,11 +10,15 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.Deserializer;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.Serializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
 import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.processor.api.Record;
@@ -254,5 +258,32 @@ class ShaperFunctionsTest {
     assertThatThrownBy(() -> shaper.options(null)).hasMessage("options");
     assertThatThrownBy(() -> shaper.serdes(null, Serdes.String())).hasMessage("key serde");
     assertThatThrownBy(() -> shaper.serdes(Serdes.String(), null)).hasMessage("value serde");
+  }
+
+  @Test
+  void aQueuedRecordThatItsDeserializerRefusesStaysStored() {
+    Deserializer<String> strings = new StringDeserializer();
+    Serde<String> refusing =
+        Serdes.serdeFrom(
+            new StringSerializer(),
+            (topic, data) -> {
+              String value = strings.deserialize(topic, data);
+              if (topic.endsWith("-changelog") && value.equals(BAD)) {
+                throw new SerializationException("can't read " + value);
+              }
+              return value;
+            });
+    Shaper<String, String> shaper = shaper(TestTopology.patient(100).burst(1));
+    Topology topology =
+        TestTopology.topology(
+            shaper.serdes(Serdes.String(), refusing), Serdes.String(), Serdes.String());
+    try (TestTopology test = TestTopology.of(topology, CONTINUE)) {
+      test.pipe("a", "passes").pipe("a", BAD).pipe("a", "queued").pipe("b", "queued, too");
+      test.advance(1000);
+
+      assertThat(test.forwardedValues()).containsExactly("passes", "queued, too", "queued");
+      assertThat(test.saved()).isEqualTo(1);
+      test.checkLaw();
+    }
   }
 }

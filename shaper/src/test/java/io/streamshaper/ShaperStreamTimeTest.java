@@ -11,9 +11,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,6 +26,24 @@ class ShaperStreamTimeTest {
 
   private static ShaperOptions.Builder streamTime() {
     return ShaperOptions.builder().time(ShaperOptions.Time.STREAM);
+  }
+
+  @Test
+  void aRecordThatAFunctionRefusesDoesNotAdvanceStreamTime() {
+    Shaper<String, String> shaper =
+        shaper(streamTime().maxAge(Duration.ofMinutes(1)))
+            .costBy(record -> record.value().equals("bad") ? 0 : 1);
+    Map<String, Object> skip =
+        Map.of(
+            StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG,
+            LogAndContinueProcessingExceptionHandler.class);
+    try (TestTopology test = TestTopology.of(shaper, skip)) {
+      test.pipe("a", "first", YESTERDAY_MS);
+      test.pipeSkipped("b", "bad", YESTERDAY_MS + TimeUnit.HOURS.toMillis(1));
+      test.pipe("a", "second", YESTERDAY_MS + 1);
+
+      assertThat(test.forwardedValues()).containsExactly("first", "second");
+    }
   }
 
   @ParameterizedTest(name = "seed {0}")

@@ -36,21 +36,21 @@ public final class TokenBucket {
 
   /** Adds what has flowed in since the last call; a clock that stepped back adds nothing. */
   public void refill(long nowNanos) {
-    if (started && nowNanos <= lastNanos) {
-      return;
+    if (!started || nowNanos > lastNanos) {
+      tokens = tokensAt(nowNanos);
+      lastNanos = nowNanos;
+      started = true;
     }
-    if (started) {
-      long elapsedNanos = nowNanos - lastNanos;
-      double inflow = (elapsedNanos < 0 ? Long.MAX_VALUE : elapsedNanos) * tokensPerNano;
-      tokens = Math.min(burst, tokens + inflow);
-    }
-    started = true;
-    lastNanos = nowNanos;
   }
 
   /** Whether something may leave now: there is a token, and no debt. */
   public boolean hasToken() {
     return tokens >= 1 - ROUNDING;
+  }
+
+  /** Whether something could leave at that time; changes nothing. */
+  public boolean hasTokenAt(long nowNanos) {
+    return tokensAt(nowNanos) >= 1 - ROUNDING;
   }
 
   /** Takes out the cost of what has left. */
@@ -61,5 +61,14 @@ public final class TokenBucket {
   /** What may leave at once, in cost units; negative while in debt. */
   public double tokens() {
     return tokens;
+  }
+
+  private double tokensAt(long nowNanos) {
+    if (!started || nowNanos <= lastNanos) {
+      return tokens;
+    }
+    long elapsedNanos = nowNanos - lastNanos;
+    double inflow = (elapsedNanos < 0 ? Long.MAX_VALUE : elapsedNanos) * tokensPerNano;
+    return Math.min(burst, tokens + inflow);
   }
 }

@@ -1,0 +1,62 @@
+package io.streamshaper.aqm;
+
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** An enqueue over the limit: finding the fattest of many flows must not be a scan. */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(value = 1, jvmArgs = {"-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"})
+public class OverlimitBenchmark {
+  private static final int FLOWS = 65_536;
+  private static final int PACKETS_PER_FLOW = 16;
+
+  @Param({"1", "64"})
+  int batch;
+
+  private FqCodel<Integer, Packet> scheduler;
+  private Integer[] names;
+  private int next;
+
+  /** Fills every flow up to the limit. */
+  @Setup
+  public void fill() {
+    names = new Integer[FLOWS];
+    for (int i = 0; i < FLOWS; i++) {
+      names[i] = i;
+    }
+    scheduler =
+        new FqCodel<>(
+            new Codel(TimeUnit.HOURS.toNanos(1), TimeUnit.HOURS.toNanos(2), 1, -1, false, -1),
+            1,
+            FLOWS * PACKETS_PER_FLOW,
+            0,
+            batch,
+            key -> 1,
+            (packet, reason) -> {});
+    for (int i = 0; i < FLOWS * PACKETS_PER_FLOW; i++) {
+      scheduler.enqueue(names[i % FLOWS], new Packet(0, 1, 100, false, Packet.NEVER));
+    }
+  }
+
+  /** With batches, only one enqueue in many is over the limit. */
+  @Benchmark
+  public long enqueue() {
+    scheduler.enqueue(
+        names[next++ & (FLOWS - 1)], new Packet(0, 1, 100, false, Packet.NEVER));
+    return scheduler.packets();
+  }
+}

@@ -1,0 +1,484 @@
+package io.streamshaper;
+
+import static io.streamshaper.TestTopology.IN;
+import static io.streamshaper.TestTopology.NAME;
+import static io.streamshaper.TestTopology.bytes;
+import static io.streamshaper.TestTopology.headers;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.streamshaper.aqm.Packet;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.RangeQuery;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The store in the test driver, which commits after each step. */
+class FlowQueueStoreTest {
+  private static final String QUEUE = NAME + "-queue";
+  private static final String HOOK = NAME + "-commit-hook";
+
+  /** Any moment; sequences begin with it. */
+  private static final long NOW_MS = 1000;
+
+  private Runnable step;
+  private FlowQueueStore store;
+  private KeyValueStore<Bytes, byte[]> hook;
+  private TestTopology test;
+
+  @AfterEach
+  void close() {
+    if (test != null) {
+      test.close();
+    }
+  }
+
+  @Test
+  void whatComesAndGoesBetweenTwoCommitsIsNeverWritten() {
+    start(true);
+    commit(
+        () -> {
+          QueuedRecord stays = add("a");
+          QueuedRecord leaves = add("b");
+          store.remove(leaves);
+          store.remove(add("c"));
+          assertThat(stays.saved).isFalse();
+        });
+    assertThat(changelog()).containsExactly("+a");
+  }
+
+  @Test
+  void aRecordIsWrittenOnceAndDeletedOnce() {
+    start(true);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"), add("c"))));
+    assertThat(changelog()).containsExactly("+a", "+b", "+c");
+    commit(() -> {});
+    assertThat(changelog()).isEmpty();
+    commit(() -> store.remove(added.get(1)));
+    assertThat(changelog()).containsExactly("-1", "position 0");
+    commit(() -> Stream.of(added.get(0), added.get(2)).forEach(store::remove));
+    assertThat(changelog()).containsExactly("-0", "-2", "position 3");
+    commit(() -> add("d"));
+    assertThat(changelog()).containsExactly("+d");
+  }
+
+  @Test
+  void underAtLeastOnceATombstoneFollowsTheCommitThatItDependsOn() {
+    start(false);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"))));
+    changelog();
+    List<String> before = new ArrayList<>();
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          QueuedRecord late = add("c");
+          store.remove(late);
+          before.addAll(stored());
+        });
+    assertThat(before).containsExactly("a", "b");
+    assertThat(changelog()).containsExactly("-0", "position 1");
+  }
+
+  /** A crash between the two must find the record where it was, under at-least-once. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aTombstoneIsPartOfACommitOnlyUnderExactlyOnce(boolean exactlyOnce) {
+    start(exactlyOnce);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"))));
+    List<String> prepared = new ArrayList<>();
+    List<String> committed = new ArrayList<>();
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          add("c");
+          test.driver().getAllStateStores().get(HOOK).commit(Map.of()); // fires the hook
+          prepared.addAll(stored());
+          store.commit(Map.of());
+          committed.addAll(stored());
+        });
+    assertThat(committed).containsExactly("b", "c");
+    assertThat(prepared).isEqualTo(exactlyOnce ? committed : List.of("a", "b", "c"));
+  }
+
+  @Test
+  void thePositionIsNotBeyondARecordWhoseTombstoneIsHeldBack() {
+    start(false);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"))));
+    changelog();
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          store.advanceStreamTime(5);
+        });
+    assertThat(changelog()).containsExactly("position 0, time 5", "-0", "position 1, time 5");
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aCacheOfNoSizeWritesAtOnceAndLosesNothing(boolean exactlyOnce) {
+    start(exactlyOnce, ShaperOptions.Store.MEMORY, 0);
+    commit(
+        () -> {
+          QueuedRecord first = add("a");
+          assertThat(first.saved).isTrue();
+          store.remove(first);
+          add("b");
+        });
+    assertThat(changelog().stream().filter(change -> !change.startsWith("position")))
+        .containsExactlyInAnyOrder("+a", "-0", "+b");
+    commit(() -> assertThat(reopened(exactlyOnce)).containsExactly("b"));
+  }
+
+  @ParameterizedTest
+  @EnumSource(ShaperOptions.Store.class)
+  void whatIsStoredComesBackInTheOrderOfArrival(ShaperOptions.Store kind) {
+    start(true, kind, 1_000_000);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(
+        () -> {
+          for (String flow : new String[] {"z", "a", null, "", "z", "\u00ff", "a"}) {
+            added.add(add(flow, "v" + added.size()));
+          }
+        });
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          store.remove(added.get(3));
+          added.add(add("a", "v7"));
+        });
+    commit(() -> assertThat(reopened(true)).containsExactly("v1", "v2", "v4", "v5", "v6", "v7"));
+  }
+
+  @Test
+  void rocksDbHoldsTheBytesOnceTheyAreSaved() {
+    start(true, ShaperOptions.Store.ROCKSDB, 1_000_000);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.add(add("a")));
+    commit(
+        () -> {
+          QueuedRecord queued = added.get(0);
+          assertThat(queued.value).isNull();
+          assertThat(valueOf(queued)).isEqualTo("a");
+          assertThat(queued.bytes()).isPositive();
+          store.remove(queued);
+        });
+    commit(() -> assertThat(reopened(true)).isEmpty());
+  }
+
+  @Test
+  void aRecycledStoreForgetsWhatItHadInMemory() {
+    start(true);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"))));
+    changelog();
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          add("never committed");
+          assertThat(reopened(true)).containsExactly("a", "b");
+        });
+    assertThat(changelog()).isEmpty();
+    commit(() -> assertThat(store.approximateNumUncommittedBytes()).isZero());
+  }
+
+  @Test
+  void aSequenceIsNeverUsedTwice() {
+    start(true);
+    List<Long> sequences = new ArrayList<>();
+    commit(() -> sequences.add(add("a").sequence()));
+    commit(
+        () -> {
+          reopened(true, NOW_MS);
+          sequences.add(add("b").sequence());
+          store.nextSequence();
+        });
+    commit(
+        () -> {
+          reopened(true, 0); // a clock that went back
+          sequences.add(add("c").sequence());
+          reopened(true, NOW_MS + 1);
+          sequences.add(add("d").sequence());
+        });
+    assertThat(sequences).isSorted().doesNotHaveDuplicates();
+    assertThat(sequences.get(0)).isEqualTo(NOW_MS << 20);
+    assertThat(sequences.get(3)).isEqualTo((NOW_MS + 1) << 20);
+  }
+
+  /** Else a restart of an emptied queue would search all that was ever deleted. */
+  @Test
+  void thePositionNeverGoesBackNorBeyondARecord() {
+    start(true);
+    commit(() -> store.remove(add("a")));
+    commit(() -> add("b"));
+    commit(() -> reopened(true).forEach(value -> assertThat(value).isEqualTo("b")));
+    commit(() -> store.remove(oldest));
+    commit(
+        () -> {
+          assertThat(reopened(true)).isEmpty();
+          store.advanceStreamTime(5);
+        });
+    assertThat(changelog()).containsExactly("+b", "-1", "position 2", "position 2, time 5");
+    commit(
+        () -> {
+          assertThat(reopened(true, 0)).isEmpty();
+          store.advanceStreamTime(6);
+          add("c");
+        });
+    assertThat(changelog()).containsExactly("+c", "position 2, time 6");
+    commit(() -> assertThat(reopened(true)).containsExactly("c"));
+  }
+
+  @Test
+  void anEarlierLifeDoesNotMoveThePositionOfALaterOne() {
+    start(true);
+    commit(() -> store.remove(add("a")));
+    commit(
+        () -> {
+          reopened(true, NOW_MS + 5000); // one life, with a clock that is ahead
+          store.remove(add("b"));
+          reopened(true, NOW_MS); // the next, with one that is not
+          store.advanceStreamTime(1);
+        });
+    commit(() -> add("c"));
+    commit(() -> assertThat(reopened(true, NOW_MS)).containsExactly("c"));
+  }
+
+  @Test
+  void streamTimeComesBack() {
+    start(true);
+    commit(() -> assertThat(store.streamTimeMs()).isEqualTo(-1));
+    commit(() -> store.advanceStreamTime(77));
+    assertThat(changelog()).singleElement().asString().endsWith("time 77");
+    commit(
+        () -> {
+          store.advanceStreamTime(78);
+          reopened(true);
+          assertThat(store.streamTimeMs()).isEqualTo(77);
+        });
+    assertThat(changelog()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, of format", "11, with a wrong checksum"})
+  void whatCannotBeReadIsNamed(int at, String was) {
+    start(true);
+    commit(() -> add("a").value[at]++);
+    commit(
+        () ->
+            assertThatThrownBy(() -> reopened(true))
+                .isInstanceOf(SerializationException.class)
+                .hasMessageStartingWith("store s-queue, key 000000003e80000061: must be")
+                .hasMessageContaining(was));
+  }
+
+  @Test
+  void whatIsMissingIsNamed() {
+    start(true, ShaperOptions.Store.ROCKSDB, 1_000_000);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.add(add("a")));
+    commit(
+        () -> {
+          store.remove(added.get(0));
+          added.get(0).value = null;
+        });
+    commit(
+        () ->
+            assertThatThrownBy(() -> store.valueOf(added.get(0)))
+                .isInstanceOf(SerializationException.class)
+                .hasMessageContaining("store s-queue, key 000000003e80000061: must be"));
+  }
+
+  @Test
+  void bytesThatAreNotWrittenYetAreReported() {
+    start(true);
+    commit(
+        () -> {
+          long before = store.approximateNumUncommittedBytes();
+          QueuedRecord queued = add("a");
+          assertThat(store.approximateNumUncommittedBytes() - before).isEqualTo(queued.bytes());
+          store.remove(queued);
+          assertThat(store.approximateNumUncommittedBytes()).isEqualTo(before);
+        });
+  }
+
+  @Test
+  void theQueueIsLoggedAndNeverCached() {
+    StoreBuilder<FlowQueueStore> builder =
+        FlowQueueStore.builder(QUEUE, ShaperOptions.Store.MEMORY, Map.of("a", "b"));
+    assertThat(builder.loggingEnabled()).isTrue();
+    assertThat(builder.logConfig()).containsEntry("a", "b");
+    assertThat(builder.withCachingDisabled()).isSameAs(builder);
+    assertThat(builder.withLoggingEnabled(Map.of("c", "d")).logConfig()).containsEntry("c", "d");
+    assertThatThrownBy(builder::withCachingEnabled).hasMessage("flow queues must not be cached");
+    assertThatThrownBy(builder::withLoggingDisabled).hasMessage("flow queues must be logged");
+    assertThat(builder.build()).isNotSameAs(builder.build());
+  }
+
+  private void start(boolean exactlyOnce) {
+    start(exactlyOnce, ShaperOptions.Store.MEMORY, 1_000_000);
+  }
+
+  private void start(boolean exactlyOnce, ShaperOptions.Store kind, long cacheBytes) {
+    ProcessorSupplier<byte[], byte[], Void, Void> supplier =
+        new ProcessorSupplier<>() {
+          @Override
+          public Processor<byte[], byte[], Void, Void> get() {
+            return new Steps(exactlyOnce);
+          }
+
+          @Override
+          public Set<StoreBuilder<?>> stores() {
+            return Set.of(FlowQueueStore.builder(QUEUE, kind, Map.of()), CommitHook.builder(HOOK));
+          }
+        };
+    Topology topology =
+        new Topology()
+            .addSource("source", new ByteArrayDeserializer(), new ByteArrayDeserializer(), IN)
+            .addProcessor(NAME, supplier, "source");
+    test =
+        TestTopology.of(
+            topology, Map.of(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, cacheBytes));
+  }
+
+  /** Does what the test says, on the task's thread. */
+  private final class Steps extends ContextualProcessor<byte[], byte[], Void, Void> {
+    private final boolean exactlyOnce;
+
+    Steps(boolean exactlyOnce) {
+      this.exactlyOnce = exactlyOnce;
+    }
+
+    @Override
+    public void init(ProcessorContext<Void, Void> context) {
+      super.init(context);
+      store = context.getStateStore(QUEUE);
+      hook = context.getStateStore(HOOK);
+      assertThat(reopened(exactlyOnce)).isEmpty();
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+      step.run();
+    }
+  }
+
+  private void commit(Runnable step) {
+    this.step = step;
+    test.pipeUncounted(null, null, headers(), 0);
+  }
+
+  private QueuedRecord oldest;
+
+  private List<String> reopened(boolean exactlyOnce) {
+    return reopened(exactlyOnce, NOW_MS);
+  }
+
+  private List<String> reopened(boolean exactlyOnce, long nowMs) {
+    List<String> restored = new ArrayList<>();
+    oldest = null;
+    store.open(
+        hook,
+        exactlyOnce,
+        nowMs,
+        queued -> {
+          oldest = oldest == null ? queued : oldest;
+          restored.add(valueOf(queued));
+        });
+    return restored;
+  }
+
+  /** What is in the store itself, which a query reaches. */
+  private List<String> stored() {
+    List<String> values = new ArrayList<>();
+    var all =
+        store
+            .query(
+                RangeQuery.<Bytes, byte[]>withNoBounds(),
+                PositionBound.unbounded(),
+                new QueryConfig(false))
+            .getResult();
+    try (all) {
+      all.forEachRemaining(
+          entry -> {
+            if (entry.key.get().length >= Long.BYTES) {
+              values.add(valueOf(QueuedRecord.read("s", entry.key, entry.value)));
+            }
+          });
+    }
+    return values;
+  }
+
+  private String valueOf(QueuedRecord queued) {
+    ByteArrayDeserializer raw = new ByteArrayDeserializer();
+    Record<byte[], byte[]> record =
+        queued.record(store.name(), store.valueOf(queued), "topic", raw, raw);
+    return TestTopology.text(record.value());
+  }
+
+  private QueuedRecord add(String value) {
+    return add(value.substring(0, 1), value);
+  }
+
+  private QueuedRecord add(String flow, String value) {
+    byte[] key = bytes(flow);
+    QueuedRecord queued =
+        QueuedRecord.resting(
+            key == null ? null : Bytes.wrap(key),
+            store.nextSequence(),
+            new QueuedRecord.Terms(0, 1, false, Packet.NEVER),
+            new Record<>(key, value, 0),
+            key,
+            bytes(value));
+    store.add(queued);
+    return queued;
+  }
+
+  /** What was written since the last call: +value, -sequence, position. */
+  private List<String> changelog() {
+    List<String> changes = new ArrayList<>();
+    for (TestRecord<byte[], byte[]> record : test.changes) {
+      ByteBuffer key = ByteBuffer.wrap(record.key());
+      if (record.key().length < Long.BYTES) {
+        ByteBuffer position = ByteBuffer.wrap(record.value(), 1, 16);
+        long head = position.getLong() - (NOW_MS << 20);
+        long timeMs = position.getLong();
+        changes.add("position " + head + (timeMs < 0 ? "" : ", time " + timeMs));
+      } else if (record.value() == null) {
+        changes.add("-" + (key.getLong() - (NOW_MS << 20)));
+      } else {
+        changes.add(
+            "+" + valueOf(QueuedRecord.read("s", Bytes.wrap(record.key()), record.value())));
+      }
+    }
+    test.changes.clear();
+    return changes;
+  }
+}
