@@ -34,7 +34,7 @@ final class CommitHook implements KeyValueStore<Bytes, byte[]> {
   private Runnable beforeCommit = () -> {};
   private boolean open;
 
-  private CommitHook(String name) {
+  CommitHook(String name) {
     this.name = name;
   }
 

@@ -48,6 +48,9 @@ final class FlowQueueStore implements StateStore {
   /** Room for a million records a millisecond. */
   private static final int SEQUENCE_BITS = 20;
 
+  /** Many more than the records that an instance takes in between two commits. */
+  static final long SALTS = 1L << 32;
+
   /** From 4.3 on, Kafka Streams tells its stores of every commit that succeeded. */
   private static final boolean TOLD_OF_COMMITS =
       Arrays.stream(StateStore.class.getMethods()).anyMatch(m -> m.getName().equals("commit"));
@@ -76,7 +79,7 @@ final class FlowQueueStore implements StateStore {
   private long streamTimeMs = NO_STREAM_TIME;
   private long savedStreamTimeMs = NO_STREAM_TIME;
 
-  private FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill) {
+  FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill) {
     this.inner = inner;
     this.spill = spill;
   }
@@ -91,6 +94,8 @@ final class FlowQueueStore implements StateStore {
    * clears what an earlier life left in memory.
    *
    * @param hook the commit hook's store, as the processor context hands it out
+   * @param salt a random number below {@link #SALTS}, which keeps the sequences of two instances
+   *     apart that start from the same state at the same time
    * @param restored takes each record
    * @throws SerializationException if something stored cannot be read
    */
@@ -98,6 +103,7 @@ final class FlowQueueStore implements StateStore {
       KeyValueStore<Bytes, byte[]> hook,
       boolean exactlyOnce,
       long nowMs,
+      long salt,
       Consumer<QueuedRecord> restored) {
     this.hook = hook;
     this.exactlyOnce = exactlyOnce;
@@ -110,8 +116,7 @@ final class FlowQueueStore implements StateStore {
     left.clear();
     leftEarlier.clear();
     long head = readPosition();
-    // Never a sequence twice: a late tombstone of a fenced-off instance would delete its successor.
-    nextSequence = Math.max(head, nowMs << SEQUENCE_BITS);
+    nextSequence = head;
     try (KeyValueIterator<Bytes, byte[]> stored =
         inner.range(QueuedRecord.storeKey(null, head), END)) {
       while (stored.hasNext()) {
@@ -125,6 +130,9 @@ final class FlowQueueStore implements StateStore {
         restored.accept(queued);
       }
     }
+    // Never a sequence twice: a late write of a fenced-off instance, whose clock may be ahead of
+    // ours, would overwrite or delete its successor.
+    nextSequence = Math.max(nextSequence, nowMs << SEQUENCE_BITS) + salt;
   }
 
   /** Questions about the queue, for the task to answer. */

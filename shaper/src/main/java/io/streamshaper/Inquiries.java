@@ -16,8 +16,8 @@ import org.apache.kafka.streams.query.QueryResult;
  * touches its queue. Thread-safe.
  */
 final class Inquiries {
-  private static final int MOST_WAITING = 64;
-  private static final Duration PATIENCE = Duration.ofSeconds(2);
+  static final int MOST_WAITING = 64;
+  static final Duration PATIENCE = Duration.ofSeconds(2);
 
   private final BlockingQueue<Inquiry> waiting = new ArrayBlockingQueue<>(MOST_WAITING);
   private volatile boolean open;
@@ -26,26 +26,33 @@ final class Inquiries {
 
   /** Waits for the task's answer. From any thread but the task's. */
   QueryResult<QueueState> ask(QueueQuery query) {
-    Inquiry inquiry = new Inquiry(query, new CompletableFuture<>());
     if (!open) {
       return notActive();
     }
+    Inquiry inquiry = new Inquiry(query, new CompletableFuture<>());
     if (!waiting.offer(inquiry)) {
-      return failed("more than " + MOST_WAITING + " queries are waiting");
+      return failed("at most " + MOST_WAITING + " queries can wait, and as many do");
     }
-    if (!open) {
-      close(); // the task ended meanwhile, and may not have seen this one
+    if (!open && waiting.remove(inquiry)) {
+      return notActive(); // the task ended meanwhile, and will not see this one
     }
     try {
       return inquiry.answer.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
       return failed("the task did not answer within " + PATIENCE);
     } catch (ExecutionException e) {
-      return failed(e.getCause().toString());
+      return failed("the task could not answer: " + e.getCause());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return failed("interrupted");
+    } finally {
+      waiting.remove(inquiry); // nobody waits for it any more: others may
     }
+  }
+
+  /** Questions without an answer yet. */
+  int waiting() {
+    return waiting.size();
   }
 
   /** From now on the task answers. */
@@ -56,7 +63,11 @@ final class Inquiries {
   /** On the task's thread; a read of an empty queue if nobody asks. */
   void answer(Function<QueueQuery, QueueState> task) {
     for (Inquiry inquiry = waiting.poll(); inquiry != null; inquiry = waiting.poll()) {
-      inquiry.answer.complete(QueryResult.forResult(task.apply(inquiry.query)));
+      try {
+        inquiry.answer.complete(QueryResult.forResult(task.apply(inquiry.query)));
+      } catch (RuntimeException e) {
+        inquiry.answer.completeExceptionally(e); // a question must not end the task
+      }
     }
   }
 

@@ -6,12 +6,18 @@ import org.apache.kafka.streams.query.Query;
 
 /**
  * Asks a shaper's store, {@code NAME-queue}, for the state of its queue, through {@link
- * org.apache.kafka.streams.KafkaStreams#query}. From any thread: the task answers between two
- * records or at its next tick, and the caller waits for it, at most two seconds. Only active tasks
- * have an answer.
+ * org.apache.kafka.streams.KafkaStreams#query}, which puts the question to one task after the
+ * other. From any thread but Kafka Streams' own: the task answers at its next tick, and the caller
+ * waits for it, at most two seconds each. Results of a partition:
+ *
+ * <ul>
+ *   <li>{@code NOT_ACTIVE} from a standby, and from a task that is starting or ending;
+ *   <li>{@code STORE_EXCEPTION} if the task did not answer in time, or 64 others wait already;
+ *   <li>none from an instance that does not have the task.
+ * </ul>
  *
  * @param fattest how many of the flows with the largest backlog to list, 0 to 1000
- * @param flow a serialised flow to list beside them; null: none
+ * @param flow a serialised flow to list with them, if it has or just had records queued; null: none
  */
 public record QueueQuery(int fattest, Bytes flow) implements Query<QueueState> {
   private static final int MOST_FLOWS = 1000;

@@ -12,6 +12,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Serde;
@@ -71,6 +72,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         context.getStateStore(shaper.hookName()),
         isExactlyOnce(context.appConfigs()),
         System.currentTimeMillis(),
+        ThreadLocalRandom.current().nextLong(FlowQueueStore.SALTS),
         this::restore);
     clock =
         new TaskClock(
@@ -137,7 +139,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private QueueState describe(QueueQuery query) {
     List<FlowState<Bytes>> flows = new ArrayList<>(scheduler.fattest(query.fattest()));
     FlowState<Bytes> flow = query.flow() == null ? null : scheduler.flow(query.flow());
-    if (flow != null) {
+    if (flow != null && !flows.contains(flow)) {
       flows.add(flow);
     }
     return new QueueState(

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.DeleteConsumerGroupsOptions;
@@ -46,12 +47,11 @@ final class Application implements AutoCloseable {
   private final String bootstrapServers;
   private final Map<String, ?> config;
   private final ProcessorSupplier<String, byte[], String, byte[]> step;
-  private final String id = "shaper-%08x".formatted(ThreadLocalRandom.current().nextInt());
-  private final String in = id + "-in";
-  private final String out = id + "-out";
-  private final String dropped = id + "-dropped";
+  private final String id;
+  private final String in;
+  private final String out;
+  private final String dropped;
   private final Path stateDir;
-  private boolean shaping;
   private KafkaStreams streams;
 
   /**
@@ -65,16 +65,85 @@ final class Application implements AutoCloseable {
       Map<String, ?> config,
       ProcessorSupplier<String, byte[], String, byte[]> step)
       throws IOException, InterruptedException, ExecutionException {
+    this(admin, bootstrapServers, config, step, 1);
+  }
+
+  /** As above, with topics of more partitions. */
+  Application(
+      Admin admin,
+      String bootstrapServers,
+      Map<String, ?> config,
+      ProcessorSupplier<String, byte[], String, byte[]> step,
+      int partitions)
+      throws IOException, InterruptedException, ExecutionException {
+    this(
+        admin,
+        bootstrapServers,
+        config,
+        step,
+        "shaper-%08x".formatted(ThreadLocalRandom.current().nextInt()),
+        newStateDir());
+    admin
+        .createTopics(
+            Stream.of(in, out, dropped)
+                .map(topic -> new NewTopic(topic, partitions, ANY_REPLICATION))
+                .toList())
+        .all()
+        .get();
+  }
+
+  private Application(
+      Admin admin,
+      String bootstrapServers,
+      Map<String, ?> config,
+      ProcessorSupplier<String, byte[], String, byte[]> step,
+      String id,
+      Path stateDir) {
     this.admin = admin;
     this.bootstrapServers = bootstrapServers;
     this.config = config;
     this.step = step;
-    stateDir = Files.createTempDirectory("shaper-state");
-    admin
-        .createTopics(
-            Stream.of(in, out, dropped).map(t -> new NewTopic(t, 1, ANY_REPLICATION)).toList())
-        .all()
-        .get();
+    this.id = id;
+    this.stateDir = stateDir;
+    in = id + "-in";
+    out = id + "-out";
+    dropped = id + "-dropped";
+  }
+
+  /**
+   * One whose topics are there already, and are somebody else's to remove.
+   *
+   * @param id see {@link #id()}
+   * @param stateDir see {@link #stateDir()}; no two may use it at a time
+   */
+  static Application existing(
+      String bootstrapServers,
+      Map<String, ?> config,
+      ProcessorSupplier<String, byte[], String, byte[]> step,
+      String id,
+      Path stateDir) {
+    return new Application(null, bootstrapServers, config, step, id, stateDir);
+  }
+
+  /** Another instance of this application, with a configuration and a folder of its own. */
+  Application instance(
+      Map<String, ?> config, ProcessorSupplier<String, byte[], String, byte[]> step)
+      throws IOException {
+    return existing(bootstrapServers, config, step, id, newStateDir());
+  }
+
+  private static Path newStateDir() throws IOException {
+    return Files.createTempDirectory("shaper-state");
+  }
+
+  /** What Kafka knows it by. */
+  String id() {
+    return id;
+  }
+
+  /** What it keeps outside of Kafka. */
+  Path stateDir() {
+    return stateDir;
   }
 
   /** The topic that it reads. */
@@ -88,9 +157,15 @@ final class Application implements AutoCloseable {
    * @param options null: without a shaper
    */
   void start(ShaperOptions options) throws InterruptedException {
-    shaping |= options != null;
+    start(options, notStarted -> {});
+  }
+
+  /** As above. The caller may listen to it, and question it until it is closed. */
+  void start(ShaperOptions options, Consumer<KafkaStreams> beforeStart)
+      throws InterruptedException {
     KafkaStreams starting = new KafkaStreams(topology(options), properties());
     streams = starting;
+    beforeStart.accept(starting);
     starting.start();
     long deadline = System.nanoTime() + PATIENCE.toNanos();
     while (starting.state() != KafkaStreams.State.RUNNING) {
@@ -99,6 +174,11 @@ final class Application implements AutoCloseable {
       }
       Thread.sleep(10);
     }
+  }
+
+  /** Whether it is running or about to, and was not stopped by a failure. */
+  boolean isAlive() {
+    return streams != null && !streams.state().hasStartedOrFinishedShuttingDown();
   }
 
   /** Stops it cleanly, and leaves the group, so that a next start need not wait for its end. */
@@ -125,8 +205,9 @@ final class Application implements AutoCloseable {
 
   /** What became of the records, once it is stopped. */
   Ledger ledger() throws InterruptedException, ExecutionException {
-    String changelog = shaping ? id + "-" + SHAPER + "-queue-changelog" : null;
-    return Ledger.read(admin, bootstrapServers, id, in, out, dropped, changelog);
+    String changelog = id + "-" + SHAPER + "-queue-changelog";
+    boolean shaped = admin.listTopics().names().get().contains(changelog);
+    return Ledger.read(admin, bootstrapServers, id, in, out, dropped, shaped ? changelog : null);
   }
 
   /** Stops it if need be, and removes its topics, its consumer group and its folder. */
@@ -135,17 +216,10 @@ final class Application implements AutoCloseable {
     if (streams != null) {
       streams.close(LAST_PATIENCE);
     }
-    int timeoutMs = (int) LAST_PATIENCE.toMillis();
     try {
-      List<String> topics =
-          admin.listTopics(new ListTopicsOptions().timeoutMs(timeoutMs)).names().get().stream()
-              .filter(topic -> topic.startsWith(id))
-              .toList();
-      admin.deleteTopics(topics, new DeleteTopicsOptions().timeoutMs(timeoutMs)).all().get();
-      admin
-          .deleteConsumerGroups(List.of(id), new DeleteConsumerGroupsOptions().timeoutMs(timeoutMs))
-          .all()
-          .get();
+      if (admin != null) {
+        removeFromBroker();
+      }
     } catch (ExecutionException brokerIsGone) {
       return;
     } catch (InterruptedException e) {
@@ -153,6 +227,19 @@ final class Application implements AutoCloseable {
     } finally {
       deleteStateDir();
     }
+  }
+
+  private void removeFromBroker() throws InterruptedException, ExecutionException {
+    int timeoutMs = (int) LAST_PATIENCE.toMillis();
+    List<String> topics =
+        admin.listTopics(new ListTopicsOptions().timeoutMs(timeoutMs)).names().get().stream()
+            .filter(topic -> topic.startsWith(id))
+            .toList();
+    admin.deleteTopics(topics, new DeleteTopicsOptions().timeoutMs(timeoutMs)).all().get();
+    admin
+        .deleteConsumerGroups(List.of(id), new DeleteConsumerGroupsOptions().timeoutMs(timeoutMs))
+        .all()
+        .get();
   }
 
   private Topology topology(ShaperOptions options) {

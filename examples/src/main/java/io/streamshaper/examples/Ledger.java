@@ -1,23 +1,29 @@
 package io.streamshaper.examples;
 
 import io.streamshaper.Shaper;
+import io.streamshaper.examples.History.Entry;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.StreamSupport;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsOptions;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -34,56 +40,32 @@ final class Ledger {
   /** The changelog's entries that are not records have shorter keys. */
   private static final int SEQUENCE_BYTES = Long.BYTES;
 
-  private final Map<String, Account> accounts = new TreeMap<>();
-  private final List<String> violations = new ArrayList<>();
+  /** What is stored of a {@link Load}'s record ends with its value and this. */
+  private static final int CHECKSUM_BYTES = Integer.BYTES;
 
-  /** What became of the records of one key, or of several together. */
-  static final class Account {
-    private final Set<Long> in = new HashSet<>();
-    private final Set<Long> out = new HashSet<>();
-    private final Set<Long> lost = new HashSet<>();
-    private final Map<String, Long> reasons = new TreeMap<>();
-    private long sent;
-    private long forwarded;
-    private long queued;
-    private long unread;
-    private long lastForwarded = -1;
+  private final Admin admin;
+  private final KafkaConsumer<byte[], byte[]> consumer;
+  private final Map<String, History> histories = new TreeMap<>();
 
-    long sent() {
-      return sent;
-    }
+  /**
+   * What became of the records of some keys.
+   *
+   * @param reasons drops by reason
+   * @param repeated forwarded or dropped, and not for the first time
+   */
+  record Account(
+      long sent,
+      long forwarded,
+      long dropped,
+      Map<String, Long> reasons,
+      long queued,
+      long unread,
+      long repeated) {}
 
-    long forwarded() {
-      return forwarded;
-    }
-
-    long dropped() {
-      return reasons.values().stream().mapToLong(Long::longValue).sum();
-    }
-
-    /** Drops by reason. */
-    Map<String, Long> reasons() {
-      return reasons;
-    }
-
-    long queued() {
-      return queued;
-    }
-
-    long unread() {
-      return unread;
-    }
-
-    private void add(Account other) {
-      sent += other.sent;
-      forwarded += other.forwarded;
-      queued += other.queued;
-      unread += other.unread;
-      other.reasons.forEach((reason, count) -> reasons.merge(reason, count, Long::sum));
-    }
+  private Ledger(Admin admin, KafkaConsumer<byte[], byte[]> consumer) {
+    this.admin = admin;
+    this.consumer = consumer;
   }
-
-  private Ledger() {}
 
   /**
    * Reads the topics of an application that has stopped.
@@ -99,7 +81,6 @@ final class Ledger {
       String dropped,
       String changelog)
       throws InterruptedException, ExecutionException {
-    Ledger ledger = new Ledger();
     Map<TopicPartition, Long> committed = new HashMap<>();
     admin
         .listConsumerGroupOffsets(applicationId)
@@ -115,140 +96,124 @@ final class Ledger {
                 "read_committed"),
             new ByteArrayDeserializer(),
             new ByteArrayDeserializer())) {
-      each(consumer, in, record -> ledger.sent(record, committed));
-      each(consumer, out, ledger::forwarded);
-      each(consumer, dropped, ledger::dropped);
+      Ledger ledger = new Ledger(admin, consumer);
+      ledger.each(in, record -> ledger.sent(record, committed));
+      ledger.each(out, record -> ledger.add(record, History::forwarded));
+      ledger.each(dropped, record -> ledger.add(record, History::dropped));
       if (changelog != null) {
-        Set<Bytes> live = new HashSet<>();
-        each(consumer, changelog, record -> collectLive(record, live));
-        live.forEach(ledger::queued);
+        ledger.readQueue(changelog);
       }
+      return ledger;
     }
-    ledger.balance();
-    return ledger;
   }
 
-  /** What was violated, with the first offending records; empty if the law held. */
+  /** Where exactly-once does not hold; empty if it does. */
   List<String> violations() {
-    return violations;
+    return violations(Guarantee.EXACTLY_ONCE);
+  }
+
+  /** Where some guarantees do not hold: of each the first key, with its first offending records. */
+  List<String> violations(Set<Guarantee> guarantees) {
+    return guarantees.stream().sorted().map(this::violation).filter(Objects::nonNull).toList();
   }
 
   /** The sum over the keys that are asked for. */
   Account total(Predicate<String> keys) {
-    Account total = new Account();
-    accounts.forEach(
-        (key, account) -> {
-          if (keys.test(key)) {
-            total.add(account);
-          }
-        });
-    return total;
+    List<History> some =
+        histories.values().stream().filter(history -> keys.test(history.key())).toList();
+    return new Account(
+        count(some, History::sent),
+        count(some, History::forwarded),
+        count(some, History::dropped),
+        some.stream()
+            .flatMap(history -> history.dropped().stream())
+            .flatMap(entry -> entry.reasons().stream())
+            .collect(Collectors.groupingBy(reason -> reason, TreeMap::new, Collectors.counting())),
+        count(some, History::queued),
+        count(some, History::unread),
+        some.stream().mapToLong(History::repeated).sum());
   }
 
-  private void sent(
-      ConsumerRecord<byte[], byte[]> record, Map<TopicPartition, Long> committedOffsets) {
-    Account account = accountOf(record.key());
-    account.sent++;
-    account.in.add(Load.numberOf(record.value()));
+  /** How often a key went back to an earlier record, at most. */
+  long replays() {
+    return histories.values().stream().mapToLong(History::replays).max().orElse(0);
+  }
+
+  private static long count(List<History> histories, Function<History, List<Entry>> list) {
+    return histories.stream().mapToLong(history -> list.apply(history).size()).sum();
+  }
+
+  private String violation(Guarantee guarantee) {
+    for (History history : histories.values()) {
+      var offender = guarantee.offender(history);
+      if (offender.isPresent()) {
+        return guarantee + " violated: " + history.around(offender.getAsLong());
+      }
+    }
+    return null;
+  }
+
+  private void sent(ConsumerRecord<byte[], byte[]> record, Map<TopicPartition, Long> committed) {
+    add(record, History::sent);
     TopicPartition partition = new TopicPartition(record.topic(), record.partition());
-    if (record.offset() >= committedOffsets.getOrDefault(partition, 0L)) {
-      account.unread++;
+    if (record.offset() >= committed.getOrDefault(partition, 0L)) {
+      add(record, History::unread);
     }
   }
 
-  private void forwarded(ConsumerRecord<byte[], byte[]> record) {
-    Account account = accountOf(record.key());
-    long number = Load.numberOf(record.value());
-    account.forwarded++;
-    if (!account.out.add(number)) {
-      violate("%s %d was forwarded twice", record, number);
-    } else if (number <= account.lastForwarded) {
-      violate("%s %d was forwarded after " + account.lastForwarded, record, number);
-    }
-    account.lastForwarded = Math.max(number, account.lastForwarded);
+  private void add(ConsumerRecord<byte[], byte[]> record, Function<History, List<Entry>> list) {
+    add(record.key(), Load.numberOf(record.value()), record, list);
   }
 
-  private void dropped(ConsumerRecord<byte[], byte[]> record) {
-    Account account = accountOf(record.key());
-    long number = Load.numberOf(record.value());
-    List<Header> reasons = new ArrayList<>();
-    record.headers().headers(Shaper.REASON_HEADER).forEach(reasons::add);
-    if (reasons.size() != 1) {
-      violate("%s %d was dropped with " + reasons.size() + " reasons", record, number);
-      return;
-    }
-    account.reasons.merge(text(reasons.get(0).value()), 1L, Long::sum);
-    if (account.out.contains(number) || !account.lost.add(number)) {
-      violate("%s %d was dropped after it had left", record, number);
-    }
+  private void add(
+      byte[] key,
+      long number,
+      ConsumerRecord<byte[], byte[]> record,
+      Function<History, List<Entry>> list) {
+    History history = histories.computeIfAbsent(text(key), History::new);
+    list.apply(history)
+        .add(new Entry(number, record.partition(), record.offset(), reasonsOf(record)));
   }
 
-  private static void collectLive(ConsumerRecord<byte[], byte[]> record, Set<Bytes> liveKeys) {
-    if (record.key().length < SEQUENCE_BYTES) {
-      return;
-    }
-    if (record.value() == null) {
-      liveKeys.remove(Bytes.wrap(record.key()));
-    } else {
-      liveKeys.add(Bytes.wrap(record.key()));
-    }
+  private static List<String> reasonsOf(ConsumerRecord<byte[], byte[]> record) {
+    Iterable<Header> reasons = record.headers().headers(Shaper.REASON_HEADER);
+    return StreamSupport.stream(reasons.spliterator(), false).map(h -> text(h.value())).toList();
   }
 
-  private void queued(Bytes storeKey) {
-    byte[] key = storeKey.get();
-    accountOf(Arrays.copyOfRange(key, SEQUENCE_BYTES, key.length)).queued++;
-  }
-
-  private void balance() {
-    accounts.forEach(
-        (key, account) -> {
-          Set<Long> missing = new HashSet<>(account.in);
-          missing.removeAll(account.out);
-          missing.removeAll(account.lost);
-          if (missing.size() != account.queued + account.unread) {
-            violations.add(
-                "%s: %d sent, %d forwarded, %d dropped, %d queued, %d not read; first without trace: %s"
-                    .formatted(
-                        key,
-                        account.sent,
-                        account.forwarded,
-                        account.dropped(),
-                        account.queued,
-                        account.unread,
-                        missing.stream().sorted().limit(5).toList()));
-          }
-          Set<Long> extra = new HashSet<>(account.out);
-          extra.addAll(account.lost);
-          extra.removeAll(account.in);
-          if (!extra.isEmpty()) {
-            violations.add(key + ": came out but never went in: " + extra);
+  private void readQueue(String changelog) throws InterruptedException, ExecutionException {
+    Map<Bytes, ConsumerRecord<byte[], byte[]>> live = new TreeMap<>();
+    each(
+        changelog,
+        record -> {
+          if (record.value() == null) {
+            live.remove(Bytes.wrap(record.key()));
+          } else if (record.key().length >= SEQUENCE_BYTES) {
+            live.put(Bytes.wrap(record.key()), record);
           }
         });
+    live.values().forEach(this::addQueued);
   }
 
-  private void violate(String format, ConsumerRecord<byte[], byte[]> record, long number) {
-    violations.add(format.formatted(text(record.key()), number));
-  }
-
-  private Account accountOf(byte[] key) {
-    return accounts.computeIfAbsent(text(key), name -> new Account());
+  private void addQueued(ConsumerRecord<byte[], byte[]> stored) {
+    byte[] key = Arrays.copyOfRange(stored.key(), SEQUENCE_BYTES, stored.key().length);
+    int end = stored.value().length - CHECKSUM_BYTES;
+    byte[] value = Arrays.copyOfRange(stored.value(), end - Load.VALUE_BYTES, end);
+    add(key, Load.numberOf(value), stored, History::queued);
   }
 
   private static String text(byte[] bytes) {
     return new String(bytes, StandardCharsets.UTF_8);
   }
 
-  private static void each(
-      KafkaConsumer<byte[], byte[]> consumer,
-      String topic,
-      Consumer<ConsumerRecord<byte[], byte[]>> action) {
+  private void each(String topic, Consumer<ConsumerRecord<byte[], byte[]>> action)
+      throws InterruptedException, ExecutionException {
     List<TopicPartition> partitions =
         consumer.partitionsFor(topic, TIMEOUT).stream()
             .map(info -> new TopicPartition(info.topic(), info.partition()))
             .toList();
     consumer.assign(partitions);
     consumer.seekToBeginning(partitions);
-    Map<TopicPartition, Long> ends = consumer.endOffsets(partitions, TIMEOUT);
+    Map<TopicPartition, Long> ends = ends(partitions);
     long deadline = System.nanoTime() + TIMEOUT.toNanos();
     while (partitions.stream().anyMatch(p -> consumer.position(p) < ends.get(p))) {
       if (System.nanoTime() > deadline) {
@@ -256,5 +221,20 @@ final class Ledger {
       }
       consumer.poll(Duration.ofMillis(100)).forEach(action);
     }
+  }
+
+  /** With what is not committed: a transaction of a killed instance hides all behind it. */
+  private Map<TopicPartition, Long> ends(List<TopicPartition> partitions)
+      throws InterruptedException, ExecutionException {
+    Map<TopicPartition, Long> ends = new HashMap<>();
+    admin
+        .listOffsets(
+            partitions.stream()
+                .collect(Collectors.toMap(partition -> partition, p -> OffsetSpec.latest())),
+            new ListOffsetsOptions(IsolationLevel.READ_UNCOMMITTED))
+        .all()
+        .get()
+        .forEach((partition, offset) -> ends.put(partition, offset.offset()));
+    return ends;
   }
 }

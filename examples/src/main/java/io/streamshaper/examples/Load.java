@@ -21,8 +21,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 final class Load implements AutoCloseable {
   static final String HOT = "hot";
+  static final int VALUE_BYTES = 100;
 
-  private static final int VALUE_BYTES = 100;
   private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final double NANOS_PER_SECOND = 1e9;
 
@@ -98,7 +98,7 @@ final class Load implements AutoCloseable {
     long number = numbers.merge(key, 1L, Long::sum) - 1;
     byte[] value = ByteBuffer.allocate(VALUE_BYTES).putLong(number).array();
     producer.send(
-        new ProducerRecord<>(topic, 0, System.currentTimeMillis(), key, value),
+        new ProducerRecord<>(topic, null, System.currentTimeMillis(), key, value),
         (metadata, failure) -> {
           if (failure == null) {
             sent.increment();

@@ -17,7 +17,7 @@ class DemoIT {
 
   @Test
   void showsQuietKeysUnharmedFitsATerminalAndLeavesNothingOnTheBroker() throws Exception {
-    try (Broker broker = Broker.start()) {
+    try (TestBroker broker = TestBroker.start()) {
       int status = shaper("demo", "--bootstrap-server", broker.bootstrapServers(), "--seconds=4");
 
       assertThat(status).as(out.toString()).isZero();

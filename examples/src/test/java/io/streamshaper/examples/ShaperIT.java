@@ -21,12 +21,12 @@ class ShaperIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final Duration NEVER = Duration.ofDays(1);
 
-  private static Broker broker;
+  private static TestBroker broker;
   private static Admin admin;
 
   @BeforeAll
   static void startBroker() throws Exception {
-    broker = Broker.start();
+    broker = TestBroker.start();
     admin =
         Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, broker.bootstrapServers()));
   }
