@@ -11,6 +11,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
@@ -90,6 +91,7 @@ final class Application implements AutoCloseable {
                 .toList())
         .all()
         .get();
+    awaitTopics();
   }
 
   private Application(
@@ -134,6 +136,18 @@ final class Application implements AutoCloseable {
 
   private static Path newStateDir() throws IOException {
     return Files.createTempDirectory("shaper-state");
+  }
+
+  /** A broker knows a new topic a little later than the controller that made it. */
+  private void awaitTopics() throws InterruptedException, ExecutionException {
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    Set<String> wanted = Set.of(in, out, dropped);
+    while (!admin.listTopics().names().get().containsAll(wanted)) {
+      if (System.nanoTime() > deadline) {
+        throw new IllegalStateException("topics must exist within " + PATIENCE + ": " + wanted);
+      }
+      Thread.sleep(10);
+    }
   }
 
   /** What Kafka knows it by. */
