@@ -29,6 +29,7 @@ import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Produced;
@@ -179,6 +180,8 @@ final class Application implements AutoCloseable {
       throws InterruptedException {
     KafkaStreams starting = new KafkaStreams(topology(options), properties());
     streams = starting;
+    // A broker that wakes up can answer "coordinator loading", which the consumer takes for fatal.
+    starting.setUncaughtExceptionHandler(failure -> StreamThreadExceptionResponse.REPLACE_THREAD);
     beforeStart.accept(starting);
     starting.start();
     long deadline = System.nanoTime() + PATIENCE.toNanos();

@@ -8,7 +8,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Waits for a condition, with a bound. */
 final class Patience {
-  private static final Duration BOUND = Duration.ofSeconds(180);
+  private static final Duration BOUND = Duration.ofMinutes(3);
   private static final long LOOK_AGAIN_NANOS = Duration.ofMillis(20).toNanos();
 
   private Patience() {}

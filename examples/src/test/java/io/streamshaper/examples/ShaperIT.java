@@ -90,7 +90,7 @@ class ShaperIT {
   void aQuietKeyBesideAFloodLosesNothingForAMinute() throws Exception {
     Step step = new Step(deviceThatTakes64RecordsIn14Ms());
     try (Application application = application(StreamsConfig.AT_LEAST_ONCE, step);
-        Load load = new Load(broker.bootstrapServers(), application.in(), 10_000, 1, 5)) {
+        Load load = new Load(broker.bootstrapServers(), application.in(), 6000, 1, 5)) {
       application.start(
           ShaperOptions.builder()
               .target(Duration.ofMillis(5))
