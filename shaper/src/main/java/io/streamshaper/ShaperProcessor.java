@@ -193,8 +193,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         QueuedRecord.resting(
             flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
     scheduler.append(flow, queued);
+    store.add(queued); // before stream time is saved, and with it where the queue begins
     received(record);
-    store.add(queued);
     scheduler.enforceLimits();
   }
 

@@ -6,6 +6,7 @@ import static io.streamshaper.TestTopology.headers;
 import static io.streamshaper.TestTopology.shaper;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
+import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -43,6 +45,26 @@ class ShaperStreamTimeTest {
       test.pipe("a", "second", YESTERDAY_MS + 1);
 
       assertThat(test.forwardedValues()).containsExactly("first", "second");
+    }
+  }
+
+  /** Without a cache everything is saved at once: also between two steps of taking a record in. */
+  @Test
+  void withoutACacheTheSavedPositionIsNeverBeyondAQueuedRecord() {
+    Map<String, Object> noCache = Map.of(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+    ShaperOptions.Builder options = streamTime().rate(1).burst(1);
+    try (TestTopology test = TestTopology.of(shaper(options), noCache)) {
+      for (int i = 0; i < 5; i++) {
+        test.pipe("a", "a" + i, YESTERDAY_MS + i);
+        for (TestRecord<byte[], byte[]> change : test.changes) {
+          if (change.key().length < Long.BYTES) {
+            long head = ByteBuffer.wrap(change.value(), 1, Long.BYTES).getLong();
+            assertThat(test.savedSequences()).as("after %d", i).allMatch(saved -> saved >= head);
+          }
+        }
+      }
+      assertThat(test.saved()).isEqualTo(4);
+      test.checkLaw();
     }
   }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -276,6 +277,10 @@ final class TestTopology implements AutoCloseable {
   /** What a restart would find queued now. */
   long saved() {
     return changelog.size();
+  }
+
+  List<Long> savedSequences() {
+    return changelog.keySet().stream().map(key -> ByteBuffer.wrap(key.get()).getLong()).toList();
   }
 
   long in() {
