@@ -87,8 +87,9 @@ class AtLeastOnceIT {
     }
   }
 
+  /** The task may have moved before the stop, see below. */
   @Test
-  void aStopWhileAnotherInstanceStandsByRepeatsNothing() throws Exception {
+  void aStopWhileAnotherInstanceStandsByLosesNothing() throws Exception {
     try (Application application = application(1);
         Load load = load(application);
         Application first = application.instance(COMMITS_AT_ITS_END, step::processor);
@@ -97,13 +98,12 @@ class AtLeastOnceIT {
       first.start(patient(ShaperOptions.Store.MEMORY).rate(200).build());
       Patience.await("a part has left", () -> step.calls() > 100);
       next.start(patient(ShaperOptions.Store.MEMORY).rate(200).build());
-      assertThat(nextStep.calls()).isZero();
 
       first.stop();
       Patience.await("the other took over", () -> nextStep.calls() > 100);
       next.stop();
       drain(application, load, ShaperOptions.Store.MEMORY);
-      assertThat(application.ledger().violations()).isEmpty();
+      assertThat(application.ledger().violations(Guarantee.AT_LEAST_ONCE)).isEmpty();
     }
   }
 
