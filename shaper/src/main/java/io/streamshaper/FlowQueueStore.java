@@ -199,6 +199,16 @@ final class FlowQueueStore implements StateStore {
   }
 
   /**
+   * Has tombstones that are held back written with the next commit although nothing else changes:
+   * before 4.3, Kafka Streams does not tell of the commit that they wait for.
+   */
+  void remindOfTombstones() {
+    if (!leftEarlier.isEmpty()) {
+      arm();
+    }
+  }
+
+  /**
    * Arms before anything is forwarded: a cache that is full or off fires at once. What fires while
    * arming is not a commit.
    */

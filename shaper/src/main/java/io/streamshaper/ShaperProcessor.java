@@ -124,6 +124,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
       serve();
     }
+    store.remindOfTombstones();
     publish();
   }
 
