@@ -24,6 +24,11 @@ final class Patience {
   /** Until everything sent has been read and nothing is queued any more. */
   static void awaitDrained(Application application, long sent) throws Exception {
     await("all is read", () -> application.committed() >= sent);
-    await("nothing is queued", () -> application.ledger().total(key -> true).queued() == 0);
+    await(
+        "nothing is queued or left to read",
+        () -> {
+          Ledger.Account total = application.ledger().total(key -> true);
+          return total.queued() + total.unread() == 0;
+        });
   }
 }

@@ -131,7 +131,9 @@ class RebalanceIT {
           total,
           ledger.replays());
       assertThat(ledger.violations(Guarantee.of(guarantee))).as("seed " + SEED).isEmpty();
-      assertThat(total.sent()).isEqualTo(load.sent());
+      assertThat(total.sent())
+          .as("as acknowledged, and what a busy machine acknowledged too late")
+          .isGreaterThanOrEqualTo(load.sent());
       assertThat(total.queued() + total.unread() + total.dropped()).isZero();
       assertThat(instances.restored)
           .as("records that moved, queued, to JVMs that were killed")
