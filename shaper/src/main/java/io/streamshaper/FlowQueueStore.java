@@ -57,11 +57,12 @@ final class FlowQueueStore implements StateStore {
 
   private final KeyValueStore<Bytes, byte[]> inner;
   private final boolean spill;
+  private final boolean toldOfCommits;
   private final Inquiries inquiries = new Inquiries();
 
   private KeyValueStore<Bytes, byte[]> hook;
   private boolean exactlyOnce;
-  private boolean arming;
+  private long commitIntervalMs;
   private boolean armed;
 
   private QueuedRecord oldest;
@@ -70,18 +71,22 @@ final class FlowQueueStore implements StateStore {
   private long unsavedBytes;
   private long nextSequence;
 
-  /** Keys of saved records that left since the last commit. */
-  private final Queue<Bytes> left = new ArrayDeque<>();
+  /** Of saved records that left. */
+  private final Tombstones tombstones = new Tombstones();
 
-  /** Keys of saved records that left before the last commit was prepared. */
-  private final Queue<Bytes> leftEarlier = new ArrayDeque<>();
+  /** Those that wait for a commit that nobody will tell of: see {@link #tick}. */
+  private final Tombstones waiting = new Tombstones();
+
+  private long waitingSinceMs;
+  private boolean commitDue;
 
   private long streamTimeMs = NO_STREAM_TIME;
   private long savedStreamTimeMs = NO_STREAM_TIME;
 
-  FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill) {
+  FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill, boolean toldOfCommits) {
     this.inner = inner;
     this.spill = spill;
+    this.toldOfCommits = toldOfCommits;
   }
 
   static StoreBuilder<FlowQueueStore> builder(
@@ -94,6 +99,7 @@ final class FlowQueueStore implements StateStore {
    * clears what an earlier life left in memory.
    *
    * @param hook the commit hook's store, as the processor context hands it out
+   * @param commitIntervalMs how often Kafka Streams commits
    * @param salt a random number below {@link #SALTS}, which keeps the sequences of two instances
    *     apart that start from the same state at the same time
    * @param restored takes each record
@@ -102,19 +108,23 @@ final class FlowQueueStore implements StateStore {
   void open(
       KeyValueStore<Bytes, byte[]> hook,
       boolean exactlyOnce,
+      long commitIntervalMs,
       long nowMs,
       long salt,
       Consumer<QueuedRecord> restored) {
     this.hook = hook;
     this.exactlyOnce = exactlyOnce;
+    this.commitIntervalMs = commitIntervalMs;
     CommitHook.bind(hook, this::beforeCommit);
     armed = false;
     oldest = null;
     newest = null;
     firstUnsaved = null;
     unsavedBytes = 0;
-    left.clear();
-    leftEarlier.clear();
+    tombstones.clear();
+    waiting.clear();
+    waitingSinceMs = 0;
+    commitDue = false;
     long head = readPosition();
     nextSequence = head;
     try (KeyValueIterator<Bytes, byte[]> stored =
@@ -162,7 +172,7 @@ final class FlowQueueStore implements StateStore {
     }
     unlink(queued);
     if (queued.saved) {
-      left.add(queued.storeKey());
+      tombstones.add(queued);
       arm();
     } else {
       unsavedBytes -= queued.bytes();
@@ -199,51 +209,46 @@ final class FlowQueueStore implements StateStore {
   }
 
   /**
-   * Has tombstones that are held back written with the next commit although nothing else changes:
-   * before 4.3, Kafka Streams does not tell of the commit that they wait for.
+   * Must be called at every tick of the wall clock. Before 4.3, Kafka Streams tells no store of a
+   * commit. But between two ticks it looks whether the commit interval is over, and commits: so
+   * what left before a first tick has been committed when another comes after one that is more than
+   * an interval later.
    */
-  void remindOfTombstones() {
-    if (!leftEarlier.isEmpty()) {
-      arm();
+  void tick(long nowMs) {
+    if (toldOfCommits || exactlyOnce) {
+      return;
+    }
+    if (commitDue) {
+      commitDue = false;
+      savePosition(waiting.write());
+    }
+    if (!waiting.isEmpty()) {
+      commitDue = nowMs - waitingSinceMs > commitIntervalMs;
+    } else if (!tombstones.isEmpty()) {
+      waitingSinceMs = Math.max(waitingSinceMs, nowMs);
+      waiting.takeAll(tombstones);
     }
   }
 
-  /**
-   * Arms before anything is forwarded: a cache that is full or off fires at once. What fires while
-   * arming is not a commit.
-   */
+  /** Arms before anything is forwarded: a cache that is full or off fires at once. */
   private void arm() {
-    if (armed) {
-      return;
-    }
-    armed = true;
-    arming = true;
-    try {
+    if (!armed) {
+      armed = true;
       CommitHook.arm(hook);
-    } finally {
-      arming = false;
     }
   }
 
   private void beforeCommit() {
     armed = false;
     saveArrivals();
-    boolean shrank = false;
-    if (exactlyOnce) {
-      shrank = writeTombstones(left);
-    } else if (!arming && !TOLD_OF_COMMITS) {
-      shrank = writeTombstones(leftEarlier);
-      leftEarlier.addAll(left);
-      left.clear();
-    }
-    savePosition(shrank);
+    savePosition(exactlyOnce && tombstones.write());
   }
 
   /** What left is durable where it went. */
   private void afterCommit() {
     if (!exactlyOnce) {
-      boolean shrank = writeTombstones(leftEarlier);
-      shrank |= writeTombstones(left);
+      boolean shrank = waiting.write();
+      shrank |= tombstones.write();
       if (shrank) {
         savePosition(true);
       }
@@ -262,32 +267,17 @@ final class FlowQueueStore implements StateStore {
     unsavedBytes = 0;
   }
 
-  private boolean writeTombstones(Queue<Bytes> keys) {
-    boolean any = !keys.isEmpty();
-    for (Bytes key = keys.poll(); key != null; key = keys.poll()) {
-      inner.put(key, null);
-    }
-    return any;
-  }
-
   /** Saves where the first record is, so that a restart need not search what was deleted. */
   private void savePosition(boolean shrank) {
     if (!shrank && streamTimeMs == savedStreamTimeMs) {
       return;
     }
     long head = oldest == null ? nextSequence : oldest.sequence();
-    head = Math.min(head, Math.min(lowestSequence(left), lowestSequence(leftEarlier)));
+    head = Math.min(head, Math.min(tombstones.lowestSequence, waiting.lowestSequence));
     ByteBuffer position = ByteBuffer.allocate(POSITION_BYTES);
     position.put(POSITION_VERSION).putLong(head).putLong(streamTimeMs);
     inner.put(POSITION_KEY, position.array());
     savedStreamTimeMs = streamTimeMs;
-  }
-
-  private static long lowestSequence(Queue<Bytes> keys) {
-    return keys.stream()
-        .mapToLong(key -> ByteBuffer.wrap(key.get()).getLong())
-        .min()
-        .orElse(Long.MAX_VALUE);
   }
 
   /** Returns the lowest sequence that a stored record can have. */
@@ -409,6 +399,42 @@ final class FlowQueueStore implements StateStore {
     return inner.getPosition();
   }
 
+  /** Of records that are still stored, but have left. */
+  private final class Tombstones {
+    private final Queue<Bytes> keys = new ArrayDeque<>();
+    private long lowestSequence = Long.MAX_VALUE;
+
+    boolean isEmpty() {
+      return keys.isEmpty();
+    }
+
+    void add(QueuedRecord left) {
+      keys.add(left.storeKey());
+      lowestSequence = Math.min(lowestSequence, left.sequence());
+    }
+
+    void takeAll(Tombstones others) {
+      keys.addAll(others.keys);
+      lowestSequence = Math.min(lowestSequence, others.lowestSequence);
+      others.clear();
+    }
+
+    /** Returns whether there were any. */
+    boolean write() {
+      boolean any = !keys.isEmpty();
+      for (Bytes key : keys) {
+        inner.put(key, null);
+      }
+      clear();
+      return any;
+    }
+
+    void clear() {
+      keys.clear();
+      lowestSequence = Long.MAX_VALUE;
+    }
+  }
+
   /** Caching stays off: what counts as one change is decided here. */
   private static final class Builder implements StoreBuilder<FlowQueueStore> {
     private final StoreBuilder<KeyValueStore<Bytes, byte[]>> inner;
@@ -427,7 +453,7 @@ final class FlowQueueStore implements StateStore {
 
     @Override
     public FlowQueueStore build() {
-      return new FlowQueueStore(inner.build(), spill);
+      return new FlowQueueStore(inner.build(), spill, TOLD_OF_COMMITS);
     }
 
     @Override

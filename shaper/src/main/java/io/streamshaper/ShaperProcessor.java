@@ -71,6 +71,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     store.open(
         context.getStateStore(shaper.hookName()),
         isExactlyOnce(context.appConfigs()),
+        ((Number) configured(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 30_000L)).longValue(),
         System.currentTimeMillis(),
         ThreadLocalRandom.current().nextLong(FlowQueueStore.SALTS),
         this::restore);
@@ -124,7 +125,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
       serve();
     }
-    store.remindOfTombstones();
+    store.tick(timestampMs);
     publish();
   }
 

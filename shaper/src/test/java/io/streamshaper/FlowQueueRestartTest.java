@@ -26,11 +26,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What the store reads and writes of its inner one, which counts. */
 class FlowQueueRestartTest {
   private static final long NOW_MS = TestTopology.START_MS;
+  private static final long COMMIT_INTERVAL_MS = 100;
   private static final Bytes FLOW = Bytes.wrap(TestTopology.bytes("flow"));
 
   private final Inner inner = new Inner();
   private final Cache cache = new Cache();
-  private final FlowQueueStore store = new FlowQueueStore(inner.proxy(), false);
+  private FlowQueueStore store = new FlowQueueStore(inner.proxy(), false, true);
   private final List<QueuedRecord> queue = new ArrayList<>();
   private int lives;
 
@@ -115,7 +116,6 @@ class FlowQueueRestartTest {
         }
       }
       commit();
-      commit(); // before Kafka 4.3, tombstones come one later
       assertThat(inner.sequences()).as("seed %d", seed).isEqualTo(sequences());
     }
   }
@@ -134,6 +134,58 @@ class FlowQueueRestartTest {
 
     restart(false);
     assertThat(sequences()).isEqualTo(saved);
+  }
+
+  /** As before Kafka 4.3. A commit can come at any moment between two ticks. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whereNobodyTellsOfCommitsATombstoneWaitsUntilOneMustHaveBeen(boolean cacheOff) {
+    store = new FlowQueueStore(inner.proxy(), false, false);
+    cache.off = cacheOff;
+    restart(false);
+    add();
+    add();
+    add();
+    cache.empty();
+    List<Long> sequences = sequences();
+    remove(0);
+    store.tick(1000);
+    remove(0);
+    store.tick(1100); // the interval is not over: there may have been no commit yet
+    store.tick(1101); // it is over: there will be one before the next tick
+    cache.empty();
+    assertThat(inner.sequences()).isEqualTo(sequences);
+
+    store.tick(1101);
+    assertThat(inner.sequences()).isEqualTo(sequences.subList(1, 3));
+    restart(false);
+    assertThat(sequences()).as("the position is not beyond").isEqualTo(sequences.subList(1, 3));
+  }
+
+  @Test
+  void whereNobodyTellsOfCommitsTombstonesComeInTurnAndAfterAClockThatWentBack() {
+    store = new FlowQueueStore(inner.proxy(), false, false);
+    restart(false);
+    for (int i = 0; i < 3; i++) {
+      add();
+    }
+    cache.empty();
+    List<Long> sequences = sequences();
+    remove(0);
+    store.tick(5000);
+    remove(0);
+    store.tick(5101);
+    store.tick(5101); // the first is written, the second waits from now on
+    assertThat(inner.sequences()).isEqualTo(sequences.subList(1, 3));
+    remove(0);
+    store.tick(4000);
+    store.tick(5201);
+    store.tick(5202);
+    assertThat(inner.sequences()).isEqualTo(sequences.subList(1, 3));
+    store.tick(5202); // the second is written, the third waits
+    store.tick(6000);
+    store.tick(6000);
+    assertThat(inner.sequences()).isEmpty();
   }
 
   /** Of two instances that start from the same state, either's clock can be ahead. */
@@ -186,7 +238,7 @@ class FlowQueueRestartTest {
 
   private void restart(boolean exactlyOnce, long nowMs, long salt) {
     queue.clear();
-    store.open(cache.proxy(), exactlyOnce, nowMs, salt, queue::add);
+    store.open(cache.proxy(), exactlyOnce, COMMIT_INTERVAL_MS, nowMs, salt, queue::add);
   }
 
   private List<Long> sequences() {

@@ -424,6 +424,7 @@ class FlowQueueStoreTest {
     store.open(
         hook,
         exactlyOnce,
+        100,
         nowMs,
         0,
         queued -> {
