@@ -27,6 +27,7 @@ public final class AppCommand implements Callable<Integer> {
   private static final Map<String, String> LOGGING =
       Map.of(
           "org.slf4j.simpleLogger.log.io.streamshaper", "info",
+          "org.slf4j.simpleLogger.log.org.apache.kafka.common.config", "off", // it throws, too
           "org.slf4j.simpleLogger.showDateTime", "true",
           "org.slf4j.simpleLogger.dateTimeFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
           "org.slf4j.simpleLogger.showThreadName", "false");
@@ -71,8 +72,7 @@ public final class AppCommand implements Callable<Integer> {
     try {
       return attempt.call();
     } catch (RuntimeException e) {
-      throw new ParameterException(
-          spec.commandLine(), path + ": " + mask.apply(reason(e)), e, null, null);
+      throw new ParameterException(spec.commandLine(), path + ": " + mask.apply(reason(e)), e);
     }
   }
 
