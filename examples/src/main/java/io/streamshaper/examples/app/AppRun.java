@@ -142,9 +142,8 @@ final class AppRun implements AutoCloseable {
     } catch (RuntimeException e) {
       streams.close(Duration.ZERO);
       throw new IllegalStateException(
-          "%s and %s must be free, was %s:%d"
-              .formatted(AppConfig.BIND, AppConfig.PORT, config.bind(), config.port()),
-          e);
+          "%s and %s must be an address and a port of this machine that are free, was %s:%d"
+              .formatted(AppConfig.BIND, AppConfig.PORT, config.bind(), config.port()));
     }
   }
 

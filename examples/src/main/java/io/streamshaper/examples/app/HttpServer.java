@@ -4,6 +4,7 @@ import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
 import io.javalin.config.RoutesConfig;
+import io.javalin.util.JavalinLogger;
 import java.time.Duration;
 import java.util.function.Consumer;
 import org.eclipse.jetty.server.Connector;
@@ -27,15 +28,20 @@ final class HttpServer implements AutoCloseable {
     this.javalin = javalin;
   }
 
-  /** Listens at once. */
+  /** Listens at once, or throws. */
   static HttpServer start(String bind, int port, Consumer<RoutesConfig> routes) {
-    return new HttpServer(
+    Javalin javalin =
         Javalin.create(
-                config -> {
-                  configure(config, bind, port);
-                  routes.accept(config.routes);
-                })
-            .start());
+            config -> {
+              configure(config, bind, port);
+              routes.accept(config.routes);
+            });
+    JavalinLogger.enabled = false; // it throws, too
+    try {
+      return new HttpServer(javalin.start());
+    } finally {
+      JavalinLogger.enabled = true;
+    }
   }
 
   /** Also where any was asked for. */
