@@ -1,0 +1,125 @@
+package io.streamshaper.examples.app;
+
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.config.JavalinConfig;
+import io.javalin.config.RoutesConfig;
+import io.javalin.util.JavalinLogger;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.server.Connector;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.NetworkConnectionLimit;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+
+/**
+ * HTTP for the few who watch, bounded in threads, connections and patience. What monitoring asks
+ * for is written without a thread that waits: readers as slow as they like keep nobody else from
+ * it.
+ */
+final class HttpServer implements AutoCloseable {
+  private static final int THREADS = 8;
+  private static final int CONNECTIONS = 2048;
+  private static final Duration IDLE = Duration.ofSeconds(10);
+  private static final Duration STOP = Duration.ofSeconds(1);
+
+  private final Javalin javalin;
+
+  private HttpServer(Javalin javalin) {
+    this.javalin = javalin;
+  }
+
+  /** What is answered without a thread that waits. */
+  record Answer(int status, String contentType, String body) {}
+
+  /**
+   * Listens at once, or throws.
+   *
+   * @param answers by path
+   * @param routes for everything else
+   */
+  static HttpServer start(
+      String bind, int port, Map<String, Supplier<Answer>> answers, Consumer<RoutesConfig> routes) {
+    Javalin javalin =
+        Javalin.create(
+            config -> {
+              configure(config, bind, port, answers);
+              routes.accept(config.routes);
+            });
+    JavalinLogger.enabled = false; // it throws, too
+    try {
+      return new HttpServer(javalin.start());
+    } finally {
+      JavalinLogger.enabled = true;
+    }
+  }
+
+  /** Also where any was asked for. */
+  int port() {
+    return javalin.port();
+  }
+
+  @Override
+  public void close() {
+    javalin.stop();
+  }
+
+  private static void configure(
+      JavalinConfig config, String bind, int port, Map<String, Supplier<Answer>> answers) {
+    config.startup.showJavalinBanner = false;
+    config.startup.showOldJavalinVersionWarning = false;
+    config.startup.startupWatcherEnabled = false;
+    config.http.compressionStrategy = CompressionStrategy.NONE; // the stream thread needs the CPU
+    config.jetty.threadPool = new QueuedThreadPool(THREADS, 1);
+    config.jetty.addConnector((server, http) -> connector(server, http, bind, port));
+    config.jetty.modifyServer(
+        server -> {
+          server.setStopTimeout(STOP.toMillis());
+          server.addBean(new NetworkConnectionLimit(CONNECTIONS, server));
+          server.setHandler(new Answers(answers));
+        });
+  }
+
+  private static Connector connector(Server server, HttpConfiguration http, String bind, int port) {
+    http.setSendServerVersion(false);
+    ServerConnector connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+    connector.setHost(bind);
+    connector.setPort(port);
+    connector.setIdleTimeout(IDLE.toMillis());
+    return connector;
+  }
+
+  /** In front of the routes. */
+  private static final class Answers extends Handler.Wrapper {
+    private final Map<String, Supplier<Answer>> answers;
+
+    private Answers(Map<String, Supplier<Answer>> answers) {
+      this.answers = answers;
+    }
+
+    @Override
+    public boolean handle(Request request, Response response, Callback callback) throws Exception {
+      Supplier<Answer> supplier = answers.get(Request.getPathInContext(request));
+      if (supplier == null || !HttpMethod.GET.is(request.getMethod())) {
+        return super.handle(request, response, callback);
+      }
+      Answer answer = supplier.get();
+      response.setStatus(answer.status);
+      response.getHeaders().put(HttpHeader.CONTENT_TYPE, answer.contentType);
+      response.write(true, StandardCharsets.UTF_8.encode(answer.body), callback);
+      return true;
+    }
+  }
+}
