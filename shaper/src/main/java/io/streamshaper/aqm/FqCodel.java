@@ -1,8 +1,6 @@
 package io.streamshaper.aqm;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.BiPredicate;
 import java.util.function.ToIntFunction;
@@ -34,7 +32,7 @@ public final class FqCodel<K, P extends Packet> {
   private final BiConsumer<? super P, DropReason> onDrop;
   private final BiPredicate<P, DropReason> drop = this::drop;
 
-  private final Map<K, Flow<K, P>> flows = new HashMap<>();
+  private final FlowTable<K, P> flows = new FlowTable<>();
   private final FlowList<K, P> newFlows = new FlowList<>();
   private final FlowList<K, P> oldFlows = new FlowList<>();
 
@@ -103,15 +101,14 @@ public final class FqCodel<K, P extends Packet> {
   public void append(K key, P packet) {
     Flow<K, P> flow = flows.get(key);
     if (flow == null) {
-      flow = new Flow<>(key, weightOf(key));
-      flows.put(key, flow);
+      flow = flows.add(key, weightOf(key));
     }
     flow.offer(packet);
     packets++;
     cost += packet.cost();
     bytes += packet.bytes();
     if (flow.list == newFlows || flow.list == oldFlows) {
-      fattest.siftUp(flow);
+      fattest.grown(flow);
     } else {
       activate(flow);
     }
@@ -249,7 +246,7 @@ public final class FqCodel<K, P extends Packet> {
     try {
       packet = codel.dequeue(flow, nowNanos, drop);
     } finally {
-      fattest.siftDown(flow);
+      fattest.shrunk(flow);
       droppingFlows += (flow.dropping ? 1 : 0) - (wasDropping ? 1 : 0);
     }
     if (packet != null) {
@@ -266,15 +263,20 @@ public final class FqCodel<K, P extends Packet> {
     flow.list.remove(flow);
     fattest.remove(flow);
     if (codel.mayForget(flow, nowNanos)) {
-      flows.remove(flow.key);
+      flows.remove(flow);
     } else {
       idleFlows.addLast(flow);
     }
   }
 
+  /** Must be called with the first of its list. */
   private void moveToOld(Flow<K, P> flow) {
-    flow.list.remove(flow);
-    oldFlows.addLast(flow);
+    if (flow.list == oldFlows) {
+      oldFlows.rotate();
+    } else {
+      newFlows.remove(flow);
+      oldFlows.addLast(flow);
+    }
   }
 
   private void dropFromFattest() {
@@ -288,7 +290,7 @@ public final class FqCodel<K, P extends Packet> {
         drop(packet, DropReason.OVERLIMIT);
       }
     } finally {
-      fattest.siftDown(flow);
+      fattest.mend(flow);
     }
   }
 
@@ -312,7 +314,7 @@ public final class FqCodel<K, P extends Packet> {
         return;
       }
       idleFlows.remove(flow);
-      flows.remove(flow.key);
+      flows.remove(flow);
     }
   }
 }
