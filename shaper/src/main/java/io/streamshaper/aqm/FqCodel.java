@@ -23,6 +23,12 @@ public final class FqCodel<K, P extends Packet> {
   /** Most idle flows looked at in one call, to see whether they can be forgotten. */
   private static final int FORGET_BATCH = 2;
 
+  /**
+   * Most flows with nothing queued that wait for their turn on a list. While ever more keys come
+   * than can be served, the new list is never empty and the turn of the old list never comes.
+   */
+  static final int MOST_EMPTY_FLOWS = 1 << 17;
+
   private final Codel codel;
   private final long quantum;
   private final long limit;
@@ -134,7 +140,7 @@ public final class FqCodel<K, P extends Packet> {
     forgetIdleFlows();
     for (Flow<K, P> flow = next(); flow != null && work > 0; flow = next()) {
       visits++;
-      if (flow.deficit <= 0) {
+      if (flow.deficit <= 0 && !isOneTooMany(flow)) {
         flow.deficit += credit(flow);
         moveToOld(flow);
         work--;
@@ -256,7 +262,7 @@ public final class FqCodel<K, P extends Packet> {
   }
 
   private void retire(Flow<K, P> flow) {
-    if (flow.list == newFlows && !oldFlows.isEmpty()) {
+    if (flow.list == newFlows && !oldFlows.isEmpty() && !isOneTooMany(flow)) {
       moveToOld(flow);
       return;
     }
@@ -267,6 +273,10 @@ public final class FqCodel<K, P extends Packet> {
     } else {
       idleFlows.addLast(flow);
     }
+  }
+
+  private boolean isOneTooMany(Flow<K, P> flow) {
+    return flow.isEmpty() && newFlows.size() + oldFlows.size() > packets + MOST_EMPTY_FLOWS;
   }
 
   /** Must be called with the first of its list. */
@@ -291,6 +301,10 @@ public final class FqCodel<K, P extends Packet> {
       }
     } finally {
       fattest.mend(flow);
+      if (isOneTooMany(flow)) {
+        serve(flow); // finds nothing, as it would in its turn
+        retire(flow);
+      }
     }
   }
 
