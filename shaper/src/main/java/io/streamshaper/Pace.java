@@ -33,7 +33,7 @@ final class Pace {
   private static final long SHORT_SLICE_NANOS = 10 * NANOS_PER_MS;
 
   /** Far below {@code max.poll.interval.ms} and the transaction timeout, whatever the target. */
-  private static final long BOUND_NANOS = 1000 * NANOS_PER_MS;
+  static final long BOUND_NANOS = 1000 * NANOS_PER_MS;
 
   /** How many paces have a backlog on this thread. A task's calls all come on its thread. */
   private static final ThreadLocal<int[]> BACKLOGGED = ThreadLocal.withInitial(() -> new int[1]);

@@ -194,7 +194,22 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     scheduler.append(flow, queued);
     store.add(queued); // before stream time is saved, and with it where the queue begins
     received(record);
-    scheduler.enforceLimits();
+    enforceLimits();
+  }
+
+  /**
+   * One batch may not suffice: many small records make no room for a large one, and a restart may
+   * find more queued than its limits allow.
+   */
+  private void enforceLimits() {
+    long endNanos = clock.elapsedNanos() + Pace.BOUND_NANOS;
+    do {
+      scheduler.enforceLimits();
+    } while (isOverLimit() && clock.elapsedNanos() < endNanos);
+  }
+
+  private boolean isOverLimit() {
+    return scheduler.packets() > options.maxRecords() || scheduler.bytes() > options.maxBytes();
   }
 
   private void received(Record<K, V> record) {
