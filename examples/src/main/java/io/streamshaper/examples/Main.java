@@ -1,5 +1,6 @@
 package io.streamshaper.examples;
 
+import io.streamshaper.examples.app.AppCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -11,7 +12,7 @@ import picocli.CommandLine.ParameterException;
     description = "Examples of Shaper for Kafka Streams.",
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
-    subcommands = {DemoCommand.class, BrokerCommand.class},
+    subcommands = {DemoCommand.class, AppCommand.class, BrokerCommand.class},
     synopsisSubcommandLabel = "COMMAND")
 public final class Main {
 

@@ -1,0 +1,91 @@
+package io.streamshaper.examples.app;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.function.UnaryOperator;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Runs a shaper between topics, from a properties file alone. */
+@Command(
+    name = "app",
+    description = {
+      "Run a shaper between topics, until SIGTERM.",
+      "Exit status 2, and nothing started, if file, broker or topics are not as they must be."
+    },
+    mixinStandardHelpOptions = true)
+public final class AppCommand implements Callable<Integer> {
+  /** What an application logs, in contrast to a demo. */
+  private static final Map<String, String> LOGGING =
+      Map.of(
+          "org.slf4j.simpleLogger.log.io.streamshaper", "info",
+          "org.slf4j.simpleLogger.log.org.apache.kafka.common.config", "off", // it throws, too
+          "org.slf4j.simpleLogger.showDateTime", "true",
+          "org.slf4j.simpleLogger.dateTimeFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+          "org.slf4j.simpleLogger.showThreadName", "false");
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      required = true,
+      description = "Properties: topics, app.*, shaper.*, and what Kafka Streams takes.")
+  private Path path;
+
+  @Option(
+      names = "--check",
+      description = "Check file, broker and topics, print all settings, and start nothing.")
+  private boolean check;
+
+  @Override
+  public Integer call() throws Exception {
+    Properties system = System.getProperties();
+    LOGGING.forEach(system::putIfAbsent); // before the first logger is made
+    ConfigFile file =
+        orRefuse(() -> ConfigFile.read(path, System.getenv()), UnaryOperator.identity());
+    AppConfig config = orRefuse(() -> AppConfig.of(file), file::masked);
+    if (check) {
+      new Settings(config, file).print(spec.commandLine().getOut());
+    }
+    orRefuse(() -> Topics.check(config), file::masked);
+    return check ? 0 : run(orRefuse(() -> AppRun.start(config), file::masked));
+  }
+
+  private static int run(AppRun app) throws InterruptedException {
+    Runtime.getRuntime().addShutdownHook(new Thread(app::close, "app-stop"));
+    try (app) {
+      app.awaitEnd();
+    }
+    return 1; // nobody asked it to end: on SIGTERM the status is the signal's
+  }
+
+  private <T> T orRefuse(Callable<T> attempt, UnaryOperator<String> mask) throws Exception {
+    try {
+      return attempt.call();
+    } catch (RuntimeException e) {
+      throw new ParameterException(spec.commandLine(), path + ": " + mask.apply(reason(e)), e);
+    }
+  }
+
+  /** In one line, what a failure and its causes say. */
+  static String reason(Throwable failure) {
+    List<String> messages = new ArrayList<>();
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      String message = cause.getMessage() == null ? cause.toString() : cause.getMessage();
+      boolean news = messages.stream().noneMatch(said -> said.contains(message));
+      if (news && !(cause instanceof ExecutionException)) {
+        messages.add(message);
+      }
+    }
+    return String.join(": ", messages).replaceAll("\\s+", " ");
+  }
+}

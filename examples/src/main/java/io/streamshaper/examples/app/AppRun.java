@@ -1,0 +1,220 @@
+package io.streamshaper.examples.app;
+
+import io.javalin.config.RoutesConfig;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.config.MeterFilter;
+import io.micrometer.core.instrument.distribution.DistributionStatisticConfig;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.streamshaper.Shaped;
+import io.streamshaper.Shaper;
+import io.streamshaper.ShaperMetrics;
+import java.time.Duration;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.DoubleStream;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.processor.StateRestoreListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A shaper between topics, and what is to be seen of it over HTTP. */
+final class AppRun implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(AppRun.class);
+
+  /** To change it is to lose what is queued. */
+  private static final String SHAPER = "shaper";
+
+  /** With {@link HttpServer}'s, below the ten seconds after which an orchestrator kills. */
+  private static final Duration STOP = Duration.ofSeconds(8);
+
+  /** A failure that comes back at once fills neither the log nor the broker's. */
+  private static final Duration PAUSE_AFTER_FAILURE = Duration.ofSeconds(1);
+
+  private static final String PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
+
+  private final PrometheusMeterRegistry registry =
+      new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+  private final Set<TopicPartition> restoring = ConcurrentHashMap.newKeySet();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final KafkaStreams streams;
+  private final HttpServer http;
+  private boolean closed;
+
+  private AppRun(AppConfig config) {
+    registry.config().meterFilter(new SojournBuckets());
+    streams = new KafkaStreams(topology(config), properties(config));
+    streams.setUncaughtExceptionHandler(this::replaceThread);
+    streams.setGlobalStateRestoreListener(new Restoring());
+    streams.setStateListener(
+        (state, before) -> {
+          if (state.hasCompletedShutdown()) {
+            ended.countDown();
+          }
+        });
+    http = startHttp(config);
+  }
+
+  /**
+   * Starts everything, or nothing.
+   *
+   * @throws RuntimeException that says why
+   */
+  static AppRun start(AppConfig config) {
+    AppRun run = new AppRun(config);
+    run.streams.start();
+    log.info(
+        "{} to {}, dropped to {}; http://{}:{}",
+        String.join(", ", config.inputs()),
+        config.output(),
+        config.dropped() == null ? "nowhere" : config.dropped(),
+        config.bind(),
+        run.http.port());
+    return run;
+  }
+
+  /** Until it is closed, or Kafka Streams has given up. */
+  void awaitEnd() throws InterruptedException {
+    ended.await();
+  }
+
+  /** Stops cleanly: all that was done is committed, what is queued is stored. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    boolean clean =
+        streams.close(
+            CloseOptions.timeout(STOP)
+                .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+    http.close();
+    log.info(clean ? "stopped" : "not stopped within " + STOP);
+  }
+
+  private Topology topology(AppConfig config) {
+    Counter shared =
+        Counter.builder("shaper.flow.shared")
+            .baseUnit("records")
+            .description("Records in which nothing was found that makes a flow; they share one")
+            .tag("shaper", SHAPER)
+            .register(registry);
+    Shaper<byte[], byte[]> shaper =
+        Shaper.<byte[], byte[]>named(SHAPER)
+            .serdes(Serdes.ByteArray(), Serdes.ByteArray())
+            .options(config.options())
+            .metrics(ShaperMetrics.in(registry));
+    config.flow().apply(shaper, shared::increment);
+
+    StreamsBuilder builder = new StreamsBuilder();
+    Shaped<byte[], byte[]> shaped =
+        shaper.shape(
+            builder.stream(config.inputs(), Consumed.with(Serdes.ByteArray(), Serdes.ByteArray())));
+    Produced<byte[], byte[]> asTheyCame = Produced.with(Serdes.ByteArray(), Serdes.ByteArray());
+    shaped.forwarded().to(config.output(), asTheyCame);
+    if (config.dropped() != null) {
+      shaped.dropped().to(config.dropped(), asTheyCame);
+    }
+    return builder.build();
+  }
+
+  private static Properties properties(AppConfig config) {
+    Properties properties = new Properties();
+    properties.putAll(config.streams());
+    return properties;
+  }
+
+  private HttpServer startHttp(AppConfig config) {
+    try {
+      return HttpServer.start(config.bind(), config.port(), this::addRoutes);
+    } catch (RuntimeException e) {
+      streams.close(Duration.ZERO);
+      throw new IllegalStateException(
+          "%s and %s must be free, was %s:%d"
+              .formatted(AppConfig.BIND, AppConfig.PORT, config.bind(), config.port()),
+          e);
+    }
+  }
+
+  private void addRoutes(RoutesConfig routes) {
+    routes.get("/metrics", ctx -> ctx.contentType(PROMETHEUS_TEXT).result(registry.scrape()));
+    routes.get(
+        "/health/live",
+        ctx ->
+            ctx.status(streams.state().hasStartedOrFinishedShuttingDown() ? 503 : 200)
+                .result(streams.state().toString()));
+    routes.get(
+        "/health/ready",
+        ctx -> ctx.status(isReady() ? 200 : 503).result(streams.state().toString()));
+  }
+
+  /** One that has no partition is ready, too: to take over. */
+  private boolean isReady() {
+    return streams.state() == KafkaStreams.State.RUNNING && restoring.isEmpty();
+  }
+
+  /**
+   * A broker that wakes up can answer "coordinator loading", which the consumer takes for fatal.
+   */
+  private StreamThreadExceptionResponse replaceThread(Throwable failure) {
+    log.warn("a stream thread is replaced: {}", AppCommand.reason(failure));
+    try {
+      Thread.sleep(PAUSE_AFTER_FAILURE.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return StreamThreadExceptionResponse.REPLACE_THREAD;
+  }
+
+  /** Knows which changelogs are being read. */
+  private final class Restoring implements StateRestoreListener {
+    @Override
+    public void onRestoreStart(TopicPartition partition, String store, long from, long to) {
+      restoring.add(partition);
+    }
+
+    @Override
+    public void onBatchRestored(TopicPartition partition, String store, long to, long records) {}
+
+    @Override
+    public void onRestoreEnd(TopicPartition partition, String store, long records) {
+      restoring.remove(partition);
+    }
+
+    @Override
+    public void onRestoreSuspended(TopicPartition partition, String store, long records) {
+      restoring.remove(partition);
+    }
+  }
+
+  /** A histogram that Prometheus can add up over tasks, of few series. */
+  private static final class SojournBuckets implements MeterFilter {
+    private static final double[] BOUNDARIES_NANOS =
+        DoubleStream.of(1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 60e3)
+            .map(millis -> millis * 1e6)
+            .toArray();
+
+    @Override
+    public DistributionStatisticConfig configure(
+        Meter.Id id, DistributionStatisticConfig distribution) {
+      return id.getName().equals("shaper.sojourn")
+          ? DistributionStatisticConfig.builder()
+              .serviceLevelObjectives(BOUNDARIES_NANOS)
+              .build()
+              .merge(distribution)
+          : distribution;
+    }
+  }
+}
