@@ -189,7 +189,7 @@ final class ChildApplication implements AutoCloseable {
   }
 
   /** The parent holds the other end of our input and writes nothing. */
-  private static void haltWithParent() {
+  static void haltWithParent() {
     Thread watch =
         new Thread(
             () -> {

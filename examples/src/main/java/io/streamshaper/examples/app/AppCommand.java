@@ -3,10 +3,7 @@ package io.streamshaper.examples.app;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
 import java.util.function.UnaryOperator;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,14 +20,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true)
 public final class AppCommand implements Callable<Integer> {
-  /** What an application logs, in contrast to a demo. */
-  private static final Map<String, String> LOGGING =
-      Map.of(
-          "org.slf4j.simpleLogger.log.io.streamshaper", "info",
-          "org.slf4j.simpleLogger.log.org.apache.kafka.common.config", "off", // it throws, too
-          "org.slf4j.simpleLogger.showDateTime", "true",
-          "org.slf4j.simpleLogger.dateTimeFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-          "org.slf4j.simpleLogger.showThreadName", "false");
+  private static final String LOG_LEVEL = "org.slf4j.simpleLogger.log.io.streamshaper";
 
   @Spec private CommandSpec spec;
 
@@ -48,8 +38,7 @@ public final class AppCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    Properties system = System.getProperties();
-    LOGGING.forEach(system::putIfAbsent); // before the first logger is made
+    System.getProperties().putIfAbsent(LOG_LEVEL, "info"); // before the first logger is made
     ConfigFile file =
         orRefuse(() -> ConfigFile.read(path, System.getenv()), UnaryOperator.identity());
     AppConfig config = orRefuse(() -> AppConfig.of(file), file::masked);
@@ -81,8 +70,8 @@ public final class AppCommand implements Callable<Integer> {
     List<String> messages = new ArrayList<>();
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       String message = cause.getMessage() == null ? cause.toString() : cause.getMessage();
-      boolean news = messages.stream().noneMatch(said -> said.contains(message));
-      if (news && !(cause instanceof ExecutionException)) {
+      boolean repeats = cause.getCause() != null && message.equals(cause.getCause().toString());
+      if (!repeats && messages.stream().noneMatch(said -> said.contains(message))) {
         messages.add(message);
       }
     }

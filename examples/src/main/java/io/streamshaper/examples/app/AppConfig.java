@@ -246,19 +246,24 @@ record AppConfig(
             streams.put(name, value);
           }
         });
-    checkClients(new StreamsConfig(streams));
+    check(new StreamsConfig(streams));
     return streams;
   }
 
-  /** Their constructors refuse, which Kafka Streams would see only when it makes its clients. */
-  private static void checkClients(StreamsConfig config) {
+  /** What Kafka Streams would see only when it makes its clients, or never. */
+  private static void check(StreamsConfig config) {
+    int threads = config.getInt(StreamsConfig.NUM_STREAM_THREADS_CONFIG);
+    if (threads < 1) {
+      throw new ConfigException(
+          StreamsConfig.NUM_STREAM_THREADS_CONFIG + " must be at least 1, was " + threads);
+    }
     Map<String, Object> consumer = config.getMainConsumerConfigs("check", "check", 0);
     consumer.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
     consumer.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
     Map<String, Object> producer = config.getProducerConfigs("check");
     producer.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
     producer.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
-    new ConsumerConfig(consumer);
+    new ConsumerConfig(consumer); // refuses
     new ProducerConfig(producer);
     new AdminClientConfig(config.getAdminConfigs("check"));
   }

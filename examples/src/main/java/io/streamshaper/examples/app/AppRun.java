@@ -1,6 +1,5 @@
 package io.streamshaper.examples.app;
 
-import io.javalin.config.RoutesConfig;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.config.MeterFilter;
@@ -10,11 +9,14 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.streamshaper.Shaped;
 import io.streamshaper.Shaper;
 import io.streamshaper.ShaperMetrics;
+import io.streamshaper.examples.app.HttpServer.Answer;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import java.util.stream.DoubleStream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
@@ -138,26 +140,28 @@ final class AppRun implements AutoCloseable {
 
   private HttpServer startHttp(AppConfig config) {
     try {
-      return HttpServer.start(config.bind(), config.port(), this::addRoutes);
+      return HttpServer.start(config.bind(), config.port(), answers(), routes -> {});
     } catch (RuntimeException e) {
       streams.close(Duration.ZERO);
       throw new IllegalStateException(
-          "%s and %s must be free, was %s:%d"
-              .formatted(AppConfig.BIND, AppConfig.PORT, config.bind(), config.port()),
-          e);
+          "%s and %s must be an address and a port of this machine that are free, was %s:%d"
+              .formatted(AppConfig.BIND, AppConfig.PORT, config.bind(), config.port()));
     }
   }
 
-  private void addRoutes(RoutesConfig routes) {
-    routes.get("/metrics", ctx -> ctx.contentType(PROMETHEUS_TEXT).result(registry.scrape()));
-    routes.get(
-        "/health/live",
-        ctx ->
-            ctx.status(streams.state().hasStartedOrFinishedShuttingDown() ? 503 : 200)
-                .result(streams.state().toString()));
-    routes.get(
-        "/health/ready",
-        ctx -> ctx.status(isReady() ? 200 : 503).result(streams.state().toString()));
+  private Map<String, Supplier<Answer>> answers() {
+    return Map.of(
+        "/metrics", () -> new Answer(200, PROMETHEUS_TEXT, registry.scrape()),
+        "/health/live", () -> health(isAlive()),
+        "/health/ready", () -> health(isReady()));
+  }
+
+  private Answer health(boolean good) {
+    return new Answer(good ? 200 : 503, "text/plain", streams.state() + "\n");
+  }
+
+  private boolean isAlive() {
+    return !streams.state().hasStartedOrFinishedShuttingDown();
   }
 
   /** One that has no partition is ready, too: to take over. */

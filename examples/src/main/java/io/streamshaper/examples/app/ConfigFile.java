@@ -6,6 +6,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -34,7 +35,11 @@ final class ConfigFile {
   private final Map<String, ConfigProvider> providers;
   private final Map<String, String> written = new TreeMap<>();
   private final Map<String, String> values = new TreeMap<>();
-  private final Set<String> secrets = new TreeSet<>();
+
+  /** The longest first: one may be a part of another. */
+  private final Set<String> secrets =
+      new TreeSet<>(
+          Comparator.comparingInt(String::length).reversed().thenComparing(secret -> secret));
 
   private ConfigFile(Map<String, String> environment) {
     providers =

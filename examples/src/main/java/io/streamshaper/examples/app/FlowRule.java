@@ -65,7 +65,7 @@ final class FlowRule {
     }
   }
 
-  private byte[] flowOf(Record<byte[], byte[]> record, Runnable onShared) {
+  byte[] flowOf(Record<byte[], byte[]> record, Runnable onShared) {
     byte[] flow = classifier.apply(record);
     if (flow == null) {
       onShared.run();

@@ -4,17 +4,31 @@ import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
 import io.javalin.config.RoutesConfig;
+import io.javalin.util.JavalinLogger;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.server.Connector;
+import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 
-/** HTTP for the few who watch, bounded in threads, connections and patience. */
+/**
+ * HTTP for the few who watch, bounded in threads, connections and patience. What monitoring asks
+ * for is written without a thread that waits: readers as slow as they like keep nobody else from
+ * it.
+ */
 final class HttpServer implements AutoCloseable {
   private static final int THREADS = 8;
   private static final int CONNECTIONS = 2048;
@@ -27,15 +41,29 @@ final class HttpServer implements AutoCloseable {
     this.javalin = javalin;
   }
 
-  /** Listens at once. */
-  static HttpServer start(String bind, int port, Consumer<RoutesConfig> routes) {
-    return new HttpServer(
+  /** What is answered without a thread that waits. */
+  record Answer(int status, String contentType, String body) {}
+
+  /**
+   * Listens at once, or throws.
+   *
+   * @param answers by path
+   * @param routes for everything else
+   */
+  static HttpServer start(
+      String bind, int port, Map<String, Supplier<Answer>> answers, Consumer<RoutesConfig> routes) {
+    Javalin javalin =
         Javalin.create(
-                config -> {
-                  configure(config, bind, port);
-                  routes.accept(config.routes);
-                })
-            .start());
+            config -> {
+              configure(config, bind, port, answers);
+              routes.accept(config.routes);
+            });
+    JavalinLogger.enabled = false; // it throws, too
+    try {
+      return new HttpServer(javalin.start());
+    } finally {
+      JavalinLogger.enabled = true;
+    }
   }
 
   /** Also where any was asked for. */
@@ -48,7 +76,8 @@ final class HttpServer implements AutoCloseable {
     javalin.stop();
   }
 
-  private static void configure(JavalinConfig config, String bind, int port) {
+  private static void configure(
+      JavalinConfig config, String bind, int port, Map<String, Supplier<Answer>> answers) {
     config.startup.showJavalinBanner = false;
     config.startup.showOldJavalinVersionWarning = false;
     config.startup.startupWatcherEnabled = false;
@@ -59,6 +88,7 @@ final class HttpServer implements AutoCloseable {
         server -> {
           server.setStopTimeout(STOP.toMillis());
           server.addBean(new NetworkConnectionLimit(CONNECTIONS, server));
+          server.setHandler(new Answers(answers));
         });
   }
 
@@ -69,5 +99,27 @@ final class HttpServer implements AutoCloseable {
     connector.setPort(port);
     connector.setIdleTimeout(IDLE.toMillis());
     return connector;
+  }
+
+  /** In front of the routes. */
+  private static final class Answers extends Handler.Wrapper {
+    private final Map<String, Supplier<Answer>> answers;
+
+    private Answers(Map<String, Supplier<Answer>> answers) {
+      this.answers = answers;
+    }
+
+    @Override
+    public boolean handle(Request request, Response response, Callback callback) throws Exception {
+      Supplier<Answer> supplier = answers.get(Request.getPathInContext(request));
+      if (supplier == null || !HttpMethod.GET.is(request.getMethod())) {
+        return super.handle(request, response, callback);
+      }
+      Answer answer = supplier.get();
+      response.setStatus(answer.status);
+      response.getHeaders().put(HttpHeader.CONTENT_TYPE, answer.contentType);
+      response.write(true, StandardCharsets.UTF_8.encode(answer.body), callback);
+      return true;
+    }
   }
 }

@@ -2,6 +2,7 @@ package io.streamshaper.examples.app;
 
 import io.streamshaper.ShaperOptions;
 import java.io.PrintWriter;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -16,7 +17,7 @@ import org.apache.kafka.streams.StreamsConfig;
 
 /** The settings in force, beside their defaults: ours all, Kafka's as far as they are set. */
 final class Settings {
-  private static final int[] WIDTHS = {28, 26, 22};
+  private static final int[] WIDTHS = {28, 28, 21};
 
   /** What Kafka calls a secret has {@link Type#PASSWORD}; extensions have only names. */
   private static final List<String> SECRET_WORDS =
@@ -57,7 +58,7 @@ final class Settings {
                 .map(definition -> definition.defaultValues().get(AppConfig.withoutPrefix(name)))
                 .filter(Objects::nonNull)
                 .findFirst()
-                .orElse("Kafka's"));
+                .orElse("none"));
     row(out, name, shown, fallback);
   }
 
@@ -78,8 +79,9 @@ final class Settings {
   }
 
   /** As many lines as the longest cell needs. */
-  private static void row(PrintWriter out, Object... cells) {
-    String[] left = Stream.of(cells).map(Settings::text).toArray(String[]::new);
+  private void row(PrintWriter out, Object... cells) {
+    String[] left =
+        Arrays.stream(cells).map(Settings::text).map(file::masked).toArray(String[]::new);
     do {
       StringBuilder line = new StringBuilder();
       for (int i = 0; i < left.length; i++) {
