@@ -3,13 +3,9 @@ package io.streamshaper.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,8 +15,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 class DashboardTest {
   private static final int GRID_COLUMNS = 24;
   private static final String DATASOURCE = "${datasource}";
-  private static final Path COMPOSE = Path.of("..", "docker", "compose.yaml");
-  private static final Pattern MOUNT = Pattern.compile("\\./([^:\\s]+):([^:\\s]+):ro");
   private static final Pattern VARIABLE = Pattern.compile("\\$\\{?(\\w+)");
 
   static List<Dashboard> dashboards() {
@@ -105,27 +99,5 @@ class DashboardTest {
             .toList();
     assertThat(used).isNotEmpty();
     assertThat(defined).containsExactlyInAnyOrderElementsOf(used);
-  }
-
-  /** Docker would make a folder of a file that is not there, and say nothing. */
-  @Test
-  void composeMountsFilesThatExist() throws IOException {
-    List<MatchResult> mounts = MOUNT.matcher(Files.readString(COMPOSE)).results().toList();
-    assertThat(mounts)
-        .hasSizeGreaterThan(1)
-        .allSatisfy(mount -> assertThat(COMPOSE.resolveSibling(mount.group(1))).isRegularFile());
-  }
-
-  @ParameterizedTest
-  @MethodSource("dashboards")
-  void composeMountsEveryDashboardWhereGrafanaLooks(Dashboard dashboard) throws IOException {
-    String folder =
-        Files.readAllLines(Dashboard.FOLDER.resolve("dashboards.yaml")).stream()
-            .filter(line -> line.strip().startsWith("path: "))
-            .map(line -> line.strip().substring("path: ".length()))
-            .findFirst()
-            .orElseThrow();
-    assertThat(Files.readString(COMPOSE))
-        .contains("./grafana/" + dashboard + ":" + folder + "/" + dashboard + ":ro");
   }
 }
