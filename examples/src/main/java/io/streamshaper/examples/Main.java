@@ -12,7 +12,13 @@ import picocli.CommandLine.ParameterException;
     description = "Examples of Shaper for Kafka Streams.",
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
-    subcommands = {DemoCommand.class, AppCommand.class, BenchCommand.class, BrokerCommand.class},
+    subcommands = {
+      DemoCommand.class,
+      AppCommand.class,
+      BenchCommand.class,
+      BrokerCommand.class,
+      LoadCommand.class
+    },
     synopsisSubcommandLabel = "COMMAND")
 public final class Main {
 
