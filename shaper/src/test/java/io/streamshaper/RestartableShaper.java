@@ -133,7 +133,9 @@ final class RestartableShaper implements AutoCloseable {
     stored.forEach(
         (key, value) -> {
           if (key.get().length >= Long.BYTES) {
-            records.add(QueuedRecord.read("s", key, value).record("s", value, "topic", raw, raw));
+            records.add(
+                QueuedRecord.read("s", key, value)
+                    .record("s", value, "topic", new Scratch(), raw, raw));
           }
         });
     return records;
@@ -175,9 +177,7 @@ final class RestartableShaper implements AutoCloseable {
 
     @Override
     public void process(Record<byte[], byte[]> record) {
-      if (record.headers().lastHeader(COMMIT) != null) {
-        queue.remindOfTombstones();
-      } else {
+      if (record.headers().lastHeader(COMMIT) == null) {
         context().forward(record);
       }
     }

@@ -286,7 +286,7 @@ final class ShaperSimulation implements AutoCloseable, RestartableShaper.Downstr
     arriving = item;
     overLimit = false;
     failed = false;
-    task.pipe(item.key, item.value, QueuedRecord.copyOf(item.headers), item.timestampMs);
+    task.pipe(item.key, item.value, new Scratch().of(item.headers), item.timestampMs);
     arriving = null;
     if (item.place == Place.SKIPPED) {
       queue(item.flow).removeLastOccurrence(item);
