@@ -139,7 +139,8 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
 
   /**
    * The last instant at which a record is worth anything; null: it does not expire. The maximum age
-   * of the options holds all the same. Asked once, on arrival.
+   * of the options holds all the same. Asked once, on arrival; what has expired is dropped when its
+   * turn comes.
    */
   public Shaper<K, V> expiresAt(Function<? super Record<K, V>, Instant> expiry) {
     this.expiry = Objects.requireNonNull(expiry, "expiry");
