@@ -51,8 +51,7 @@ class ComposeTest {
   void nothingListensBeyondThisMachine() {
     assertThat(find(PORTS, compose))
         .hasSizeGreaterThan(1)
-        .allSatisfy(
-            ports -> assertThat(ports.group(1)).matches("\\[\"127\\.0\\.0\\.1:[^, ]+\"]"));
+        .allSatisfy(ports -> assertThat(ports.group(1)).matches("\\[\"127\\.0\\.0\\.1:[^, ]+\"]"));
   }
 
   @Test

@@ -103,7 +103,8 @@ class WholeStack {
   }
 
   /** As Grafana would ask, with everything chosen in its lists. */
-  private static List<JsonNode> query(String expression, String time) throws IOException, InterruptedException {
+  private static List<JsonNode> query(String expression, String time)
+      throws IOException, InterruptedException {
     String promQl =
         expression.replace("$__rate_interval", RATE_INTERVAL).replaceAll("\\$(shaper|task)", ".*");
     URI uri =
