@@ -7,6 +7,7 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.Queue;
 import java.util.function.Consumer;
+import java.util.zip.CRC32C;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.Serdes;
@@ -41,8 +42,11 @@ final class FlowQueueStore implements StateStore {
   /** Sorts behind every record: sequences are positive. */
   private static final Bytes END = Bytes.wrap(new byte[] {(byte) 0x80});
 
-  private static final byte POSITION_VERSION = 1;
-  private static final int POSITION_BYTES = 1 + 2 * Long.BYTES;
+  /** Format 2, big endian: version (1), sequence (8), stream time in ms (8), CRC-32C (4). */
+  private static final byte POSITION_VERSION = 2;
+
+  private static final int POSITION_CHECKED_BYTES = 1 + 2 * Long.BYTES;
+  private static final int POSITION_BYTES = POSITION_CHECKED_BYTES + Integer.BYTES;
   private static final long NO_STREAM_TIME = -1;
 
   /** Room for a million records a millisecond. */
@@ -276,6 +280,7 @@ final class FlowQueueStore implements StateStore {
     head = Math.min(head, Math.min(tombstones.lowestSequence, waiting.lowestSequence));
     ByteBuffer position = ByteBuffer.allocate(POSITION_BYTES);
     position.put(POSITION_VERSION).putLong(head).putLong(streamTimeMs);
+    position.putInt(checksum(position.array()));
     inner.put(POSITION_KEY, position.array());
     savedStreamTimeMs = streamTimeMs;
   }
@@ -286,7 +291,9 @@ final class FlowQueueStore implements StateStore {
     streamTimeMs = NO_STREAM_TIME;
     long head = 0;
     if (stored != null) {
-      if (stored.length != POSITION_BYTES || stored[0] != POSITION_VERSION) {
+      if (stored.length != POSITION_BYTES
+          || stored[0] != POSITION_VERSION
+          || ByteBuffer.wrap(stored).getInt(POSITION_CHECKED_BYTES) != checksum(stored)) {
         throw new SerializationException(
             "store "
                 + name()
@@ -303,6 +310,13 @@ final class FlowQueueStore implements StateStore {
     }
     savedStreamTimeMs = streamTimeMs;
     return head;
+  }
+
+  /** A position that is wrong would pass over records in silence. */
+  private static int checksum(byte[] position) {
+    CRC32C crc = new CRC32C();
+    crc.update(position, 0, POSITION_CHECKED_BYTES);
+    return (int) crc.getValue();
   }
 
   private void append(QueuedRecord queued) {

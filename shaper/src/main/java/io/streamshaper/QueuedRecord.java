@@ -43,8 +43,10 @@ final class QueuedRecord extends Packet {
   private static final int PREFIX_BYTES = 1 + Short.BYTES + Long.BYTES;
   private static final int NULL_LENGTH = -1;
 
-  private final Bytes flow;
-  private final long sequence;
+  /** The sequence and the flow; the same array that the store has. */
+  private final byte[] storeKey;
+
+  private final boolean hasFlow;
 
   /** Null while only the store has the bytes. */
   byte[] value;
@@ -57,15 +59,15 @@ final class QueuedRecord extends Packet {
 
   QueuedRecord newer;
 
-  private QueuedRecord(Bytes flow, long sequence, Terms terms, byte[] value) {
+  private QueuedRecord(byte[] storeKey, boolean hasFlow, Terms terms, byte[] value) {
     super(
         terms.enqueueMs * NANOS_PER_MS,
         terms.cost,
         value == null ? 0 : value.length,
         terms.markable,
         terms.expiresNanos);
-    this.flow = flow;
-    this.sequence = sequence;
+    this.storeKey = storeKey;
+    this.hasFlow = hasFlow;
     this.value = value;
   }
 
@@ -74,7 +76,7 @@ final class QueuedRecord extends Packet {
 
   /** A record that passes the scheduler without coming to rest. */
   static QueuedRecord passing(Bytes flow, Terms terms) {
-    return new QueuedRecord(flow, 0, terms, null);
+    return new QueuedRecord(storeKey(flow, 0).get(), flow != null, terms, null);
   }
 
   /**
@@ -87,8 +89,9 @@ final class QueuedRecord extends Packet {
    */
   static QueuedRecord resting(
       Bytes flow, long sequence, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
-    return new QueuedRecord(
-        flow, sequence, terms, encode(flow, sequence, terms, record, key, value));
+    byte[] storeKey = storeKey(flow, sequence).get();
+    byte[] stored = encode(storeKey, flow, terms, record, key, value);
+    return new QueuedRecord(storeKey, flow != null, terms, stored);
   }
 
   /**
@@ -99,24 +102,25 @@ final class QueuedRecord extends Packet {
    */
   static QueuedRecord read(String store, Bytes storeKey, byte[] stored) {
     Content content = Content.of(store, storeKey, stored);
-    QueuedRecord queued = new QueuedRecord(content.flow, content.sequence, content.terms, stored);
+    QueuedRecord queued =
+        new QueuedRecord(storeKey.get(), content.flow != null, content.terms, stored);
     queued.saved = true;
     return queued;
   }
 
   /** The serialised flow; null is the flow of records without a key. */
   Bytes flow() {
-    return flow;
+    return hasFlow ? flowOf(storeKey) : null;
   }
 
   /** Its place in the order of arrival; never reused. */
   long sequence() {
-    return sequence;
+    return ByteBuffer.wrap(storeKey).getLong();
   }
 
   /** The key under which it is stored. */
   Bytes storeKey() {
-    return storeKey(flow, sequence);
+    return Bytes.wrap(storeKey);
   }
 
   /**
@@ -130,18 +134,14 @@ final class QueuedRecord extends Packet {
       String store,
       byte[] stored,
       String topic,
+      Scratch scratch,
       Deserializer<? extends K> keys,
       Deserializer<? extends V> values) {
     Content content = Content.of(store, storeKey(), stored);
-    Headers scratch = copyOf(content.headers); // deserializers may change what they are given
-    K key = content.key == null ? null : keys.deserialize(topic, scratch, content.key);
-    V value = content.value == null ? null : values.deserialize(topic, scratch, content.value);
+    Headers given = scratch.of(content.headers);
+    K key = content.key == null ? null : keys.deserialize(topic, given, content.key);
+    V value = content.value == null ? null : values.deserialize(topic, given, content.value);
     return new Record<>(key, value, content.timestampMs, content.headers);
-  }
-
-  /** Headers of one's own, to which more can be added. */
-  static Headers copyOf(Headers headers) {
-    return new Record<>(null, null, 0, headers).headers();
   }
 
   static Bytes storeKey(Bytes flow, long sequence) {
@@ -153,8 +153,12 @@ final class QueuedRecord extends Packet {
     return Bytes.wrap(buffer.array());
   }
 
+  private static Bytes flowOf(byte[] storeKey) {
+    return Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length));
+  }
+
   private static byte[] encode(
-      Bytes flow, long sequence, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
+      byte[] storeKey, Bytes flow, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
     Header[] headers = record.headers().toArray();
     byte[][] names = new byte[headers.length][];
     int headerBytes = headers.length == 0 ? 0 : Integer.BYTES;
@@ -223,7 +227,7 @@ final class QueuedRecord extends Packet {
         putBytes(out, headers[i].value());
       }
     }
-    out.putInt(checksum(storeKey(flow, sequence).get(), out.array(), out.position()));
+    out.putInt(checksum(storeKey, out.array(), out.position()));
     return out.array();
   }
 
@@ -249,13 +253,7 @@ final class QueuedRecord extends Packet {
   /** What the bytes say, checked. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Content(
-      Bytes flow,
-      long sequence,
-      Terms terms,
-      long timestampMs,
-      byte[] key,
-      byte[] value,
-      Headers headers) {
+      Bytes flow, Terms terms, long timestampMs, byte[] key, byte[] value, Headers headers) {
 
     static Content of(String store, Bytes storeKey, byte[] stored) {
       try {
@@ -306,8 +304,7 @@ final class QueuedRecord extends Packet {
       long expiresNanos = (flags & HAS_EXPIRY) == 0 ? NEVER : in.getLong();
       long cost = (flags & HAS_COST) == 0 ? 1 : in.getLong();
       between("cost", 1, Long.MAX_VALUE, cost);
-      Bytes flow =
-          hasFlow ? Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length)) : null;
+      Bytes flow = hasFlow ? flowOf(storeKey) : null;
       byte[] key = null;
       if ((flags & HAS_KEY) != 0) {
         key = keyIsFlow ? flow.get() : getBytes(in, in.getInt());
@@ -324,8 +321,7 @@ final class QueuedRecord extends Packet {
         throw new IllegalArgumentException(in.remaining() + " bytes too long");
       }
       Terms terms = new Terms(enqueueMs, cost, (flags & MARKABLE) != 0, expiresNanos);
-      return new Content(
-          flow, ByteBuffer.wrap(storeKey).getLong(), terms, timestampMs, key, value, headers);
+      return new Content(flow, terms, timestampMs, key, value, headers);
     }
 
     private static long between(String name, long least, long most, long number) {

@@ -11,7 +11,6 @@ import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;
 import org.apache.kafka.common.config.TopicConfig;
-import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.kstream.KStream;
@@ -253,15 +252,18 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
     return valueSerde != null ? valueSerde : (Serde<V>) context.valueSerde();
   }
 
-  Bytes flowOf(Record<K, V> record, String topic, Serde<K> keys) {
-    if (flows != null) {
-      return flows.of(record, topic);
-    }
-    if (record.key() == null) {
-      return null;
-    }
-    Headers scratch = QueuedRecord.copyOf(record.headers()); // serializers may change it
-    return identity(keys.serializer().serialize(topic, scratch, record.key()));
+  /** Whether a record's flow is its key's. */
+  boolean isByKey() {
+    return flows == null;
+  }
+
+  /**
+   * The serialised flow of a record.
+   *
+   * @param key the serialised key, may be null if flows go by something else
+   */
+  Bytes flowOf(Record<K, V> record, String topic, byte[] key) {
+    return flows == null ? identity(key) : flows.of(record, topic);
   }
 
   /**

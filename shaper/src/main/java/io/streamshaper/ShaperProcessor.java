@@ -14,7 +14,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.kafka.common.errors.SerializationException;
-import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsConfig;
@@ -39,6 +38,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private final ShaperOptions options;
 
   private ProcessorContext<K, V> context;
+  private final Scratch scratch = new Scratch();
   private String topic;
   private Serde<K> keySerde;
   private Serde<V> valueSerde;
@@ -100,7 +100,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     long lateMs = latenessMs(record.timestamp());
     long nowNanos = clock.elapsedNanosWith(record.timestamp());
     if (scheduler.isEmpty() && hasFewFlows() && pace.mayPass(lateMs, nowNanos)) {
-      pass(arrived);
+      pass(arrived, nowNanos);
       return;
     }
     enqueue(arrived);
@@ -159,22 +159,19 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   /** The same decisions as for a record that is queued and served at once, without the queue. */
-  private void pass(Record<K, V> record) {
-    byte[] key = null;
-    byte[] value = null;
-    if (shaper.costsBytes()) {
-      key = serialize(keySerde, record, record.key());
-      value = serialize(valueSerde, record, record.value());
-    }
-    Bytes flow = shaper.flowOf(record, topic, keySerde);
+  private void pass(Record<K, V> record, long nowNanos) {
+    boolean costsBytes = shaper.costsBytes();
+    byte[] key = costsBytes || shaper.isByKey() ? serialize(keySerde, record, record.key()) : null;
+    byte[] value = costsBytes ? serialize(valueSerde, record, record.value()) : null;
+    Bytes flow = shaper.flowOf(record, topic, key);
     QueuedRecord packet = QueuedRecord.passing(flow, termsOf(record, key, value));
     scheduler.append(flow, packet);
     received(record);
-    pace.pass(clock.elapsedNanos());
+    pace.pass(nowNanos);
     passing = packet;
     passingRecord = record;
     try {
-      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), Long.MAX_VALUE);
+      QueuedRecord next = scheduler.dequeue(clock.lastNanos(), Long.MAX_VALUE);
       if (next != null) {
         forward(next);
       }
@@ -182,7 +179,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       passing = null;
       passingRecord = null;
     }
-    scheduler.dequeue(clock.nowNanos(), WORK_BUDGET); // finds nothing, and retires the flow
+    scheduler.dequeue(clock.lastNanos(), WORK_BUDGET); // finds nothing, and retires the flow
     pace.passed(clock.elapsedNanos());
   }
 
@@ -190,7 +187,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private void enqueue(Record<K, V> record) {
     byte[] key = serialize(keySerde, record, record.key());
     byte[] value = serialize(valueSerde, record, record.value());
-    Bytes flow = shaper.flowOf(record, topic, keySerde);
+    Bytes flow = shaper.flowOf(record, topic, key);
     QueuedRecord queued =
         QueuedRecord.resting(
             flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
@@ -211,16 +208,18 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   /** Forwards what may leave now, until the slice of time is over. */
   private void serve() {
     boolean emptied = false;
-    pace.beginSlice(clock.elapsedNanos());
-    while (!emptied && pace.mayServe(clock.elapsedNanos())) {
+    long nowNanos = clock.elapsedNanos();
+    pace.beginSlice(nowNanos);
+    while (!emptied && pace.mayServe(nowNanos)) {
       QueuedRecord next = scheduler.dequeue(clock.nowNanos(), WORK_BUDGET);
       if (next != null) {
         forward(next);
       } else {
         emptied = scheduler.isEmpty();
       }
+      nowNanos = clock.elapsedNanos();
     }
-    pace.endSlice(scheduler.isEmpty(), clock.elapsedNanos());
+    pace.endSlice(scheduler.isEmpty(), nowNanos);
   }
 
   private void forward(QueuedRecord queued) {
@@ -229,16 +228,16 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
       stats.countMarked();
     }
-    stats.countForwarded(queued.sojournNanos(clock.nowNanos()));
+    stats.countForwarded(queued.sojournNanos(clock.lastNanos()));
     pace.served(queued.cost());
     context.forward(record, shaper.forwardedName());
   }
 
   private void drop(QueuedRecord queued, DropReason reason) {
     Record<K, V> record = takeOut(queued);
-    long sojournMs = queued.sojournNanos(clock.nowNanos()) / QueuedRecord.NANOS_PER_MS;
+    long sojournMs = queued.sojournNanos(clock.lastNanos()) / QueuedRecord.NANOS_PER_MS;
     Record<K, V> dropped =
-        new Record<>(record.key(), record.value(), clock.nowMs(), record.headers());
+        new Record<>(record.key(), record.value(), clock.lastMs(), record.headers());
     dropped
         .headers()
         .add(Shaper.REASON_HEADER, text(reason))
@@ -265,6 +264,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
           store.name(),
           store.valueOf(queued),
           topic,
+          scratch,
           keySerde.deserializer(),
           valueSerde.deserializer());
     } catch (RuntimeException e) {
@@ -276,7 +276,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
-    long nowMs = clock.nowMsWith(record.timestamp());
+    long nowMs = clock.lastMsWith(record.timestamp());
     boolean plausible = isPlausible(record.timestamp(), nowMs);
     if (!plausible) {
       stats.countImplausible();
@@ -306,13 +306,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     return scheduler.newFlows() + scheduler.oldFlows() <= PASSING_FLOWS;
   }
 
-  /** Serializers may change the headers that they are given. */
   private <T> byte[] serialize(Serde<T> serde, Record<K, V> record, T data) {
-    if (data == null) {
-      return null;
-    }
-    Headers scratch = QueuedRecord.copyOf(record.headers());
-    return serde.serializer().serialize(topic, scratch, data);
+    return data == null
+        ? null
+        : serde.serializer().serialize(topic, scratch.of(record.headers()), data);
   }
 
   private Record<K, V> withSource(Record<K, V> record) {

@@ -64,9 +64,19 @@ final class TaskClock {
     nowMs = timestampMs;
   }
 
-  /** The present once a record of this timestamp has been taken in. */
-  long nowMsWith(long timestampMs) {
-    return advancesWith(timestampMs) ? timestampMs : nowMs();
+  /** The present as last read, once a record of this timestamp has been taken in. */
+  long lastMsWith(long timestampMs) {
+    return advancesWith(timestampMs) ? timestampMs : lastMs();
+  }
+
+  /** The present as last read: a look at the clock costs as much as a decision. */
+  long lastMs() {
+    return Math.max(0, nowMs);
+  }
+
+  /** The same, in the unit of the scheduler. */
+  long lastNanos() {
+    return lastMs() * NANOS_PER_MS;
   }
 
   /** Milliseconds since the epoch. */
@@ -79,7 +89,7 @@ final class TaskClock {
       wallNowMs = readMs;
       nowMs = Math.max(nowMs, readMs);
     }
-    return Math.max(0, nowMs);
+    return lastMs();
   }
 
   /** The same, in the unit of the scheduler. */

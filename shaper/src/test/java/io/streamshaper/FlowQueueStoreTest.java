@@ -458,7 +458,7 @@ class FlowQueueStoreTest {
   private String valueOf(QueuedRecord queued) {
     ByteArrayDeserializer raw = new ByteArrayDeserializer();
     Record<byte[], byte[]> record =
-        queued.record(store.name(), store.valueOf(queued), "topic", raw, raw);
+        queued.record(store.name(), store.valueOf(queued), "topic", new Scratch(), raw, raw);
     return TestTopology.text(record.value());
   }
 

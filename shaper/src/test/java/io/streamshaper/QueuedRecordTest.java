@@ -437,7 +437,7 @@ class QueuedRecordTest {
 
   private static Record<byte[], byte[]> recordOf(QueuedRecord queued, byte[] stored) {
     ByteArrayDeserializer raw = new ByteArrayDeserializer();
-    return queued.record("the-store", stored, "topic", raw, raw);
+    return queued.record("the-store", stored, "topic", new Scratch(), raw, raw);
   }
 
   private static String describe(Bytes storeKey, byte[] stored) {

@@ -356,7 +356,7 @@ final class TestTopology implements AutoCloseable {
     var raw = new ByteArrayDeserializer();
     var record =
         QueuedRecord.read("changelog", storeKey, stored)
-            .record("changelog", stored, "topic", raw, raw);
+            .record("changelog", stored, "topic", new Scratch(), raw, raw);
     return new TestRecord<>(
         record.key(), record.value(), record.headers(), Instant.ofEpochMilli(record.timestamp()));
   }

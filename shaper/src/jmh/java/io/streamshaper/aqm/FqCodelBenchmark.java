@@ -24,12 +24,12 @@ import org.openjdk.jmh.annotations.Warmup;
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 3, time = 1)
 @Measurement(iterations = 5, time = 1)
-@Fork(value = 1, jvmArgs = {"-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"})
+@Fork(
+    value = 1,
+    jvmArgs = {"-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"})
 public class FqCodelBenchmark {
   private static final int PACKETS_PER_FLOW = 16;
-
-  /** A power of two, so that the next key is a mask away. */
-  private static final int KEYS = 1 << 20;
+  private static final int LEAST_KEYS = 1 << 20;
 
   @Param({"1", "1000", "65536"})
   int flows;
@@ -51,8 +51,9 @@ public class FqCodelBenchmark {
       names[i] = i;
     }
     SplittableRandom random = new SplittableRandom(1);
-    sequence = new Integer[KEYS];
-    for (int i = 0; i < KEYS; i++) {
+    // A multiple of the flows: else some would run empty each time that the sequence starts over.
+    sequence = new Integer[(LEAST_KEYS + flows - 1) / flows * flows];
+    for (int i = 0; i < sequence.length; i++) {
       sequence[i] = names[keys.equals("cyclic") ? i % flows : random.nextInt(flows)];
     }
     scheduler =
@@ -66,8 +67,7 @@ public class FqCodelBenchmark {
             (packet, reason) -> {});
     deque = new ArrayDeque<>();
     for (int i = 0; i < flows * PACKETS_PER_FLOW; i++) {
-      Packet packet = new Packet(0, 1, 100, false, Packet.NEVER);
-      scheduler.enqueue(names[i % flows], packet);
+      scheduler.enqueue(names[i % flows], new Packet(0, 1, 100, false, Packet.NEVER));
       deque.add(new Packet(0, 1, 100, false, Packet.NEVER));
     }
   }
@@ -76,7 +76,7 @@ public class FqCodelBenchmark {
   @Benchmark
   public Packet pair() {
     Packet packet = scheduler.dequeue(++now, Long.MAX_VALUE);
-    scheduler.enqueue(sequence[next++ & (KEYS - 1)], packet);
+    scheduler.enqueue(nextKey(), packet);
     return packet;
   }
 
@@ -86,5 +86,13 @@ public class FqCodelBenchmark {
     Packet packet = deque.poll();
     deque.add(packet);
     return packet;
+  }
+
+  private Integer nextKey() {
+    Integer key = sequence[next++];
+    if (next == sequence.length) {
+      next = 0;
+    }
+    return key;
   }
 }

@@ -1,5 +1,6 @@
 package io.streamshaper.aqm;
 
+import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -13,13 +14,18 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** An enqueue over the limit: finding the fattest of many flows must not be a scan. */
+/**
+ * An enqueue over the limit: finding the fattest of many flows must not be a scan. The packets that
+ * were dropped come in again, so that what is allocated is the algorithm's.
+ */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 3, time = 1)
 @Measurement(iterations = 5, time = 1)
-@Fork(value = 1, jvmArgs = {"-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"})
+@Fork(
+    value = 1,
+    jvmArgs = {"-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"})
 public class OverlimitBenchmark {
   private static final int FLOWS = 65_536;
   private static final int PACKETS_PER_FLOW = 16;
@@ -28,6 +34,8 @@ public class OverlimitBenchmark {
   int batch;
 
   private FqCodel<Integer, Packet> scheduler;
+  private ArrayDeque<Packet> deque;
+  private ArrayDeque<Packet> spare;
   private Integer[] names;
   private int next;
 
@@ -38,6 +46,8 @@ public class OverlimitBenchmark {
     for (int i = 0; i < FLOWS; i++) {
       names[i] = i;
     }
+    spare = new ArrayDeque<>();
+    spare.add(packet());
     scheduler =
         new FqCodel<>(
             new Codel(TimeUnit.HOURS.toNanos(1), TimeUnit.HOURS.toNanos(2), 1, -1, false, -1),
@@ -46,17 +56,30 @@ public class OverlimitBenchmark {
             0,
             batch,
             key -> 1,
-            (packet, reason) -> {});
+            (packet, reason) -> spare.add(packet));
+    deque = new ArrayDeque<>();
     for (int i = 0; i < FLOWS * PACKETS_PER_FLOW; i++) {
-      scheduler.enqueue(names[i % FLOWS], new Packet(0, 1, 100, false, Packet.NEVER));
+      scheduler.enqueue(names[i % FLOWS], packet());
+      deque.add(packet());
     }
   }
 
   /** With batches, only one enqueue in many is over the limit. */
   @Benchmark
   public long enqueue() {
-    scheduler.enqueue(
-        names[next++ & (FLOWS - 1)], new Packet(0, 1, 100, false, Packet.NEVER));
+    scheduler.enqueue(names[next++ & (FLOWS - 1)], spare.poll());
     return scheduler.packets();
+  }
+
+  /** As many packets through one queue that loses its head. */
+  @Benchmark
+  public int arrayDeque() {
+    deque.add(spare.poll());
+    spare.add(deque.poll());
+    return deque.size();
+  }
+
+  private static Packet packet() {
+    return new Packet(0, 1, 100, false, Packet.NEVER);
   }
 }

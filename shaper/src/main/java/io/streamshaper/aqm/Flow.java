@@ -2,8 +2,9 @@ package io.streamshaper.aqm;
 
 /** The packets of one key: a FIFO, its place in the scheduler and its CoDel state. */
 final class Flow<K, P extends Packet> {
-  final K key;
-  final int weight;
+  K key;
+  int hash;
+  int weight;
 
   private P head;
   private P tail;
@@ -23,7 +24,17 @@ final class Flow<K, P extends Packet> {
   FlowList<K, P> list;
   Flow<K, P> prev;
   Flow<K, P> next;
+
+  /** The next in the flow table's chain. */
+  Flow<K, P> chained;
+
   int heapIndex = FlowHeap.ABSENT;
+
+  /** The backlog that the place in the heap goes by. */
+  long rank;
+
+  /** Whether the backlog is less than the rank. */
+  boolean outdated;
 
   /** CoDel (RFC 8289, section 5). It outlives the listing. */
   long count;
@@ -41,9 +52,14 @@ final class Flow<K, P extends Packet> {
   /** A drop was made, and whether it moves {@link #dropNextNanos} depends on the next packet. */
   boolean dropNextPending;
 
-  Flow(K key, int weight) {
-    this.key = key;
-    this.weight = weight;
+  /** What an empty flow remembers of an earlier key goes. */
+  void begin(K newKey, int newHash, int newWeight) {
+    key = newKey;
+    hash = newHash;
+    weight = newWeight;
+    count = 0;
+    lastCount = 0;
+    hasDropNext = false;
   }
 
   void offer(P packet) {

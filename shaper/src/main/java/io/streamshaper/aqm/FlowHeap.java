@@ -3,46 +3,49 @@ package io.streamshaper.aqm;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.PriorityQueue;
-import java.util.Queue;
 
 /**
  * The listed flows with the fattest on top: an indexed binary heap, so that finding the victim of
  * an overlimit drop is never a scan. Fattest is the largest backlog per weight, compared exactly;
  * among equals the flow that has been listed longest.
+ *
+ * <p>A flow's place goes by its {@link Flow#rank}, which is at least its backlog: a flow that is
+ * served keeps its place until it is on top, and most have grown again by then. How many places may
+ * be out of date is bounded, since whoever asks for the fattest mends those that come up.
  */
 final class FlowHeap<K, P extends Packet> {
   static final int ABSENT = -1;
 
+  /** Most places out of date, and so the most that one call may have to mend. */
+  static final int MOST_OUTDATED = 1024;
+
   private Flow<K, P>[] heap = newArray(16);
   private int size;
+  private int outdated;
 
   /** Levels moved since the start. */
   long steps;
 
   /** The fattest flow, or null. */
   Flow<K, P> peek() {
-    return heap[0];
+    Flow<K, P> flow = heap[0];
+    while (flow != null && flow.outdated) {
+      mend(flow);
+      flow = heap[0];
+    }
+    return flow;
   }
 
-  /** The fattest flows, fattest first. Looks at no more than {@code 2 * most + 1} flows. */
+  /** The fattest flows, fattest first. */
   List<Flow<K, P>> fattest(int most) {
     List<Flow<K, P>> found = new ArrayList<>();
-    Queue<Flow<K, P>> candidates = new PriorityQueue<>((a, b) -> fatter(a, b) ? -1 : 1);
-    addCandidate(candidates, 0);
-    while (found.size() < most && !candidates.isEmpty()) {
-      Flow<K, P> flow = candidates.poll();
+    while (found.size() < most && size > 0) {
+      Flow<K, P> flow = peek();
       found.add(flow);
-      addCandidate(candidates, 2 * flow.heapIndex + 1);
-      addCandidate(candidates, 2 * flow.heapIndex + 2);
+      remove(flow);
     }
+    found.forEach(this::add);
     return found;
-  }
-
-  private void addCandidate(Queue<Flow<K, P>> candidates, int index) {
-    if (index < size) {
-      candidates.add(heap[index]);
-    }
   }
 
   int size() {
@@ -53,6 +56,7 @@ final class FlowHeap<K, P extends Packet> {
     if (size == heap.length) {
       heap = Arrays.copyOf(heap, 2 * size);
     }
+    flow.rank = flow.backlog;
     place(flow, size++);
     siftUp(flow);
   }
@@ -60,6 +64,7 @@ final class FlowHeap<K, P extends Packet> {
   void remove(Flow<K, P> flow) {
     int hole = flow.heapIndex;
     flow.heapIndex = ABSENT;
+    keepUp(flow);
     Flow<K, P> moved = heap[--size];
     heap[size] = null;
     if (moved != flow) {
@@ -70,7 +75,43 @@ final class FlowHeap<K, P extends Packet> {
   }
 
   /** Must be called after the backlog grew. */
-  void siftUp(Flow<K, P> flow) {
+  void grown(Flow<K, P> flow) {
+    if (flow.backlog >= flow.rank) {
+      keepUp(flow);
+      if (flow.backlog > flow.rank) {
+        flow.rank = flow.backlog;
+        siftUp(flow);
+      }
+    }
+  }
+
+  /** Must be called after the backlog shrank. */
+  void shrunk(Flow<K, P> flow) {
+    if (!flow.outdated && flow.backlog < flow.rank) {
+      flow.outdated = true;
+      outdated++;
+      if (outdated > MOST_OUTDATED) {
+        mend(flow);
+      }
+    }
+  }
+
+  /** Takes its place by its backlog. */
+  void mend(Flow<K, P> flow) {
+    keepUp(flow);
+    flow.rank = flow.backlog;
+    siftDown(flow);
+  }
+
+  /** Its place is, or is about to be, by its backlog. */
+  private void keepUp(Flow<K, P> flow) {
+    if (flow.outdated) {
+      flow.outdated = false;
+      outdated--;
+    }
+  }
+
+  private void siftUp(Flow<K, P> flow) {
     int index = flow.heapIndex;
     while (index > 0) {
       int parent = (index - 1) >>> 1;
@@ -84,8 +125,7 @@ final class FlowHeap<K, P extends Packet> {
     place(flow, index);
   }
 
-  /** Must be called after the backlog shrank. */
-  void siftDown(Flow<K, P> flow) {
+  private void siftDown(Flow<K, P> flow) {
     int index = flow.heapIndex;
     for (int child = 2 * index + 1; child < size; child = 2 * index + 1) {
       if (child + 1 < size && fatter(heap[child + 1], heap[child])) {
@@ -106,11 +146,12 @@ final class FlowHeap<K, P extends Packet> {
     flow.heapIndex = index;
   }
 
+  /** By rank. */
   static boolean fatter(Flow<?, ?> a, Flow<?, ?> b) {
     int order =
         a.weight == b.weight
-            ? Long.compare(a.backlog, b.backlog)
-            : compareProducts(a.backlog, b.weight, b.backlog, a.weight);
+            ? Long.compare(a.rank, b.rank)
+            : compareProducts(a.rank, b.weight, b.rank, a.weight);
     return order > 0 || (order == 0 && a.activation < b.activation);
   }
 

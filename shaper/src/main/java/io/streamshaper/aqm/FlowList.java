@@ -1,9 +1,11 @@
 package io.streamshaper.aqm;
 
-/** An intrusive FIFO of flows; a flow is on at most one list, at most once. */
+/**
+ * An intrusive FIFO of flows; a flow is on at most one list, at most once. A ring, so that the
+ * first becomes the last without touching the others.
+ */
 final class FlowList<K, P extends Packet> {
   private Flow<K, P> first;
-  private Flow<K, P> last;
   private int size;
 
   Flow<K, P> first() {
@@ -20,25 +22,32 @@ final class FlowList<K, P extends Packet> {
 
   void addLast(Flow<K, P> flow) {
     flow.list = this;
-    flow.prev = last;
-    if (last == null) {
+    if (first == null) {
       first = flow;
+      flow.prev = flow;
+      flow.next = flow;
     } else {
-      last.next = flow;
+      flow.prev = first.prev;
+      flow.next = first;
+      flow.prev.next = flow;
+      first.prev = flow;
     }
-    last = flow;
     size++;
   }
 
+  /** The first becomes the last. */
+  void rotate() {
+    first = first.next;
+  }
+
   void remove(Flow<K, P> flow) {
-    if (flow.prev == null) {
-      first = flow.next;
+    if (size == 1) {
+      first = null;
     } else {
+      if (flow == first) {
+        first = flow.next;
+      }
       flow.prev.next = flow.next;
-    }
-    if (flow.next == null) {
-      last = flow.prev;
-    } else {
       flow.next.prev = flow.prev;
     }
     flow.prev = null;

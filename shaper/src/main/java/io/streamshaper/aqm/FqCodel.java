@@ -1,8 +1,6 @@
 package io.streamshaper.aqm;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.BiPredicate;
 import java.util.function.ToIntFunction;
@@ -25,6 +23,12 @@ public final class FqCodel<K, P extends Packet> {
   /** Most idle flows looked at in one call, to see whether they can be forgotten. */
   private static final int FORGET_BATCH = 2;
 
+  /**
+   * Most flows with nothing queued that wait for their turn on a list. While ever more keys come
+   * than can be served, the new list is never empty and the turn of the old list never comes.
+   */
+  static final int MOST_EMPTY_FLOWS = 1 << 17;
+
   private final Codel codel;
   private final long quantum;
   private final long limit;
@@ -34,7 +38,7 @@ public final class FqCodel<K, P extends Packet> {
   private final BiConsumer<? super P, DropReason> onDrop;
   private final BiPredicate<P, DropReason> drop = this::drop;
 
-  private final Map<K, Flow<K, P>> flows = new HashMap<>();
+  private final FlowTable<K, P> flows = new FlowTable<>();
   private final FlowList<K, P> newFlows = new FlowList<>();
   private final FlowList<K, P> oldFlows = new FlowList<>();
 
@@ -103,15 +107,14 @@ public final class FqCodel<K, P extends Packet> {
   public void append(K key, P packet) {
     Flow<K, P> flow = flows.get(key);
     if (flow == null) {
-      flow = new Flow<>(key, weightOf(key));
-      flows.put(key, flow);
+      flow = flows.add(key, weightOf(key));
     }
     flow.offer(packet);
     packets++;
     cost += packet.cost();
     bytes += packet.bytes();
     if (flow.list == newFlows || flow.list == oldFlows) {
-      fattest.siftUp(flow);
+      fattest.grown(flow);
     } else {
       activate(flow);
     }
@@ -137,7 +140,7 @@ public final class FqCodel<K, P extends Packet> {
     forgetIdleFlows();
     for (Flow<K, P> flow = next(); flow != null && work > 0; flow = next()) {
       visits++;
-      if (flow.deficit <= 0) {
+      if (flow.deficit <= 0 && !isOneTooMany(flow)) {
         flow.deficit += credit(flow);
         moveToOld(flow);
         work--;
@@ -249,7 +252,7 @@ public final class FqCodel<K, P extends Packet> {
     try {
       packet = codel.dequeue(flow, nowNanos, drop);
     } finally {
-      fattest.siftDown(flow);
+      fattest.shrunk(flow);
       droppingFlows += (flow.dropping ? 1 : 0) - (wasDropping ? 1 : 0);
     }
     if (packet != null) {
@@ -259,22 +262,31 @@ public final class FqCodel<K, P extends Packet> {
   }
 
   private void retire(Flow<K, P> flow) {
-    if (flow.list == newFlows && !oldFlows.isEmpty()) {
+    if (flow.list == newFlows && !oldFlows.isEmpty() && !isOneTooMany(flow)) {
       moveToOld(flow);
       return;
     }
     flow.list.remove(flow);
     fattest.remove(flow);
     if (codel.mayForget(flow, nowNanos)) {
-      flows.remove(flow.key);
+      flows.remove(flow);
     } else {
       idleFlows.addLast(flow);
     }
   }
 
+  private boolean isOneTooMany(Flow<K, P> flow) {
+    return flow.isEmpty() && newFlows.size() + oldFlows.size() > packets + MOST_EMPTY_FLOWS;
+  }
+
+  /** Must be called with the first of its list. */
   private void moveToOld(Flow<K, P> flow) {
-    flow.list.remove(flow);
-    oldFlows.addLast(flow);
+    if (flow.list == oldFlows) {
+      oldFlows.rotate();
+    } else {
+      newFlows.remove(flow);
+      oldFlows.addLast(flow);
+    }
   }
 
   private void dropFromFattest() {
@@ -288,7 +300,11 @@ public final class FqCodel<K, P extends Packet> {
         drop(packet, DropReason.OVERLIMIT);
       }
     } finally {
-      fattest.siftDown(flow);
+      fattest.mend(flow);
+      if (isOneTooMany(flow)) {
+        serve(flow); // finds nothing, as it would in its turn
+        retire(flow);
+      }
     }
   }
 
@@ -312,7 +328,7 @@ public final class FqCodel<K, P extends Packet> {
         return;
       }
       idleFlows.remove(flow);
-      flows.remove(flow.key);
+      flows.remove(flow);
     }
   }
 }

@@ -16,7 +16,7 @@ class CodelTest {
   private static final long INTERVAL = MILLISECONDS.toNanos(100);
 
   private final Settings settings = new Settings();
-  private final Flow<String, KeyedPacket> flow = new Flow<>("k", 1);
+  private final Flow<String, KeyedPacket> flow = new Flow<>();
   private final List<String> drops = new ArrayList<>();
   private long nextId;
 

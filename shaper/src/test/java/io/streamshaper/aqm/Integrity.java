@@ -27,7 +27,7 @@ final class Integrity {
     FlowList<String, KeyedPacket> newFlows = field(scheduler, "newFlows");
     FlowList<String, KeyedPacket> oldFlows = field(scheduler, "oldFlows");
     FlowList<String, KeyedPacket> idleFlows = field(scheduler, "idleFlows");
-    Map<String, Flow<String, KeyedPacket>> flows = field(scheduler, "flows");
+    Map<String, Flow<String, KeyedPacket>> flows = known(field(scheduler, "flows"));
 
     List<Flow<String, KeyedPacket>> listed = members(newFlows);
     listed.addAll(members(oldFlows));
@@ -36,7 +36,6 @@ final class Integrity {
     all.addAll(idle);
 
     assertThat(flows.values()).as("known flows").containsExactlyInAnyOrderElementsOf(all);
-    flows.forEach((key, flow) -> assertThat(flow.key).as("key of a flow").isEqualTo(key));
     assertThat(idle)
         .as("idle flows")
         .allMatch(flow -> flow.isEmpty() && flow.heapIndex == FlowHeap.ABSENT);
@@ -48,17 +47,51 @@ final class Integrity {
   private List<Flow<String, KeyedPacket>> members(FlowList<String, KeyedPacket> list) {
     List<Flow<String, KeyedPacket>> members = new ArrayList<>();
     Set<Flow<String, KeyedPacket>> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-    Flow<String, KeyedPacket> last = null;
-    for (Flow<String, KeyedPacket> flow = list.first(); flow != null; flow = flow.next) {
+    Flow<String, KeyedPacket> flow = list.first();
+    for (int i = 0; i < list.size(); i++) {
       assertThat(seen.add(flow)).as("flow %s is listed once", flow.key).isTrue();
       assertThat(flow.list).as("list of %s", flow.key).isSameAs(list);
-      assertThat(flow.prev).as("flow before %s", flow.key).isSameAs(last);
+      assertThat(flow.next.prev).as("flow before the one after %s", flow.key).isSameAs(flow);
       members.add(flow);
-      last = flow;
+      flow = flow.next;
     }
-    assertThat(members).as("size of a list").hasSize(list.size());
-    assertThat(Integrity.<Object>field(list, "last")).as("last of a list").isSameAs(last);
+    assertThat(flow).as("the one after the last of a list").isSameAs(list.first());
+    assertThat(list.isEmpty()).as("is an empty list").isEqualTo(list.size() == 0);
     return members;
+  }
+
+  /** Walks the chains of the table. */
+  private static Map<String, Flow<String, KeyedPacket>> known(
+      FlowTable<String, KeyedPacket> table) {
+    Flow<String, KeyedPacket>[] chains = field(table, "chains");
+    Map<String, Flow<String, KeyedPacket>> flows = new HashMap<>();
+    for (Flow<String, KeyedPacket> first : chains) {
+      for (Flow<String, KeyedPacket> flow = first; flow != null; flow = flow.chained) {
+        assertThat(flows.put(flow.key, flow)).as("another flow of %s", flow.key).isNull();
+        assertThat(table.get(flow.key)).as("what is found for %s", flow.key).isSameAs(flow);
+      }
+    }
+    assertThat(flows).as("size of the table").hasSize(table.size());
+    checkSpare(table, flows);
+    return flows;
+  }
+
+  private static void checkSpare(
+      FlowTable<String, KeyedPacket> table, Map<String, Flow<String, KeyedPacket>> flows) {
+    int spares = 0;
+    Flow<String, KeyedPacket> spare = field(table, "spare");
+    for (; spare != null; spare = spare.chained) {
+      spares++;
+      assertThat(spares).as("spare flows").isLessThanOrEqualTo(FlowTable.MOST_SPARE);
+      assertThat(flows.get(spare.key)).as("flow of the forgotten %s", spare.key).isNotSameAs(spare);
+      assertThat(spare.isEmpty() && spare.list == null && spare.heapIndex == FlowHeap.ABSENT)
+          .as("the spare flow of %s is free", spare.key)
+          .isTrue();
+      assertThat(spare.backlog == 0 && !spare.dropping && !spare.armed && !spare.outdated)
+          .as("the spare flow of %s is clean", spare.key)
+          .isTrue();
+    }
+    assertThat(Integrity.<Integer>field(table, "spares")).as("spare flows").isEqualTo(spares);
   }
 
   private void checkHeap(
@@ -67,6 +100,7 @@ final class Integrity {
     int listed = newFlows.size() + oldFlows.size();
     Flow<String, KeyedPacket>[] heap = field(fattest, "heap");
     assertThat(fattest.size()).as("flows in the heap").isEqualTo(listed);
+    int outdated = 0;
     for (int i = 0; i < heap.length; i++) {
       if (i >= listed) {
         assertThat(heap[i]).as("unused place %d of the heap", i).isNull();
@@ -76,8 +110,19 @@ final class Integrity {
         assertThat(FlowHeap.fatter(heap[i], heap[(i - 1) / 2]))
             .as("%s is fatter than its parent", heap[i].key)
             .isFalse();
+        assertThat(heap[i].rank)
+            .as("rank of %s", heap[i].key)
+            .isGreaterThanOrEqualTo(heap[i].backlog);
+        assertThat(heap[i].outdated)
+            .as("%s is outdated", heap[i].key)
+            .isEqualTo(heap[i].rank > heap[i].backlog);
+        outdated += heap[i].outdated ? 1 : 0;
       }
     }
+    assertThat(Integrity.<Integer>field(fattest, "outdated"))
+        .as("outdated places")
+        .isEqualTo(outdated)
+        .isLessThanOrEqualTo(FlowHeap.MOST_OUTDATED);
   }
 
   private void checkTotals(List<Flow<String, KeyedPacket>> all) {
