@@ -7,10 +7,14 @@ import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import org.apache.kafka.streams.processor.TaskId;
 import org.junit.jupiter.api.Test;
@@ -101,9 +105,7 @@ class ShaperMetricsTest {
       try (TestTopology test = topology(options().rate(100).burst(1))) {
         test.pipeMany("a", 0, 5).step(10);
         assertThat(records("received")).isEqualTo(5);
-        for (Meter meter : registry.getMeters()) {
-          meter.measure().forEach(m -> assertThat(m.getValue()).as(meter.toString()).isNotNaN());
-        }
+        assertNothingIsNaN();
       }
       assertThat(registry.getMeters()).isEmpty();
     }
@@ -121,6 +123,79 @@ class ShaperMetricsTest {
     assertThat(records("received")).isEqualTo(1);
     second.close();
     assertThat(registry.getMeters()).isEmpty();
+  }
+
+  @Test
+  void aTaskThatComesBackShowsItsOwnNumbersAndNoneOfItsPredecessors() {
+    for (int records = 1; records <= 3; records++) {
+      try (TestTopology test = topology(options().rate(10).burst(1))) {
+        test.pipeMany("a", 0, records);
+        test.step(10);
+        assertThat(records("received")).isEqualTo(records);
+        assertThat(gauge("shaper.queued.records")).isEqualTo(records - records("forwarded"));
+      }
+    }
+  }
+
+  /** Micrometer holds what it reads by a weak reference. */
+  @Test
+  void aGarbageCollectionLeavesTheNumbersOfALiveTask() {
+    try (TestTopology test = topology(options().rate(10).burst(1))) {
+      test.pipeMany("a", 0, 5).step(10);
+      collectGarbage();
+
+      assertThat(records("received")).isEqualTo(5);
+      assertThat(gauge("shaper.queued.records")).isPositive();
+      assertNothingIsNaN();
+    }
+  }
+
+  @Test
+  void aScrapeWhileRecordsMoveSeesCountersThatOnlyGrowAndNothingLeaveBeforeItCame()
+      throws Exception {
+    try (TestTopology test = topology(options().rate(1000).burst(10))) {
+      AtomicBoolean ended = new AtomicBoolean();
+      CountDownLatch scraping = new CountDownLatch(1);
+      CompletableFuture<Void> scraper =
+          CompletableFuture.runAsync(
+              () -> {
+                double before = 0;
+                while (!ended.get()) {
+                  scraping.countDown();
+                  double left = records("forwarded") + records("dropped");
+                  double came = records("received") + records("restored");
+                  assertThat(left).isBetween(before, came);
+                  assertNothingIsNaN();
+                  before = left;
+                }
+              },
+              task -> new Thread(task, "scraper").start());
+      scraping.await();
+      try {
+        for (int round = 0; round < 2000; round++) {
+          test.pipe("a", "a" + round).pipe("b", "b" + round);
+          test.step(1);
+        }
+      } finally {
+        ended.set(true);
+      }
+      scraper.join();
+      assertThat(records("received")).isEqualTo(4000);
+      test.checkLaw();
+    }
+  }
+
+  private static void collectGarbage() {
+    WeakReference<Object> garbage = new WeakReference<>(new Object());
+    while (garbage.get() != null) {
+      System.gc();
+    }
+  }
+
+  private void assertNothingIsNaN() {
+    for (Meter meter : registry.getMeters()) {
+      meter.measure().forEach(m -> assertThat(m.getValue()).as(meter.toString()).isNotNaN());
+    }
   }
 
   private static ShaperOptions.Builder options() {

@@ -1,5 +1,7 @@
 package io.streamshaper.examples.app;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.config.MeterFilter;
@@ -16,6 +18,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import java.util.stream.DoubleStream;
 import org.apache.kafka.common.TopicPartition;
@@ -44,6 +47,8 @@ final class AppRun implements AutoCloseable {
   /** A failure that comes back at once fills neither the log nor the broker's. */
   private static final Duration PAUSE_AFTER_FAILURE = Duration.ofSeconds(1);
 
+  private static final Duration FRESH = Duration.ofMillis(250);
+
   private static final String PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
 
   private final PrometheusMeterRegistry registry =
@@ -52,7 +57,9 @@ final class AppRun implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final KafkaStreams streams;
   private final HttpServer http;
-  private boolean closed;
+  private Answer metrics;
+  private long metricsNanos;
+  private final AtomicBoolean closed = new AtomicBoolean();
 
   private AppRun(AppConfig config) {
     registry.config().meterFilter(new SojournBuckets());
@@ -93,11 +100,10 @@ final class AppRun implements AutoCloseable {
 
   /** Stops cleanly: all that was done is committed, what is queued is stored. */
   @Override
-  public synchronized void close() {
-    if (closed) {
+  public void close() {
+    if (closed.getAndSet(true)) {
       return;
     }
-    closed = true;
     boolean clean =
         streams.close(
             CloseOptions.timeout(STOP)
@@ -151,13 +157,22 @@ final class AppRun implements AutoCloseable {
 
   private Map<String, Supplier<Answer>> answers() {
     return Map.of(
-        "/metrics", () -> new Answer(200, PROMETHEUS_TEXT, registry.scrape()),
+        "/metrics", this::metrics,
         "/health/live", () -> health(isAlive()),
         "/health/ready", () -> health(isReady()));
   }
 
+  /** Who asks more often gets the same again: the stream thread needs the CPU. */
+  private synchronized Answer metrics() {
+    if (metrics == null || System.nanoTime() - metricsNanos > FRESH.toNanos()) {
+      metricsNanos = System.nanoTime();
+      metrics = new Answer(200, PROMETHEUS_TEXT, registry.scrape().getBytes(UTF_8));
+    }
+    return metrics;
+  }
+
   private Answer health(boolean good) {
-    return new Answer(good ? 200 : 503, "text/plain", streams.state() + "\n");
+    return new Answer(good ? 200 : 503, "text/plain", (streams.state() + "\n").getBytes(UTF_8));
   }
 
   private boolean isAlive() {
