@@ -1,7 +1,10 @@
 package io.streamshaper.examples;
 
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.streamshaper.Shaped;
 import io.streamshaper.Shaper;
+import io.streamshaper.ShaperMetrics;
 import io.streamshaper.ShaperOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,7 +14,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
@@ -40,7 +42,8 @@ import org.apache.kafka.streams.processor.api.ProcessorSupplier;
  * and dropped. It can be stopped and started again, with other options; its topics are its own.
  */
 final class Application implements AutoCloseable {
-  private static final String SHAPER = "shaper";
+  static final String SHAPER = "shaper";
+
   private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final Duration LAST_PATIENCE = Duration.ofSeconds(5);
   private static final short ANY_REPLICATION = -1;
@@ -54,6 +57,7 @@ final class Application implements AutoCloseable {
   private final String out;
   private final String dropped;
   private final Path stateDir;
+  private final MeterRegistry meters = new SimpleMeterRegistry();
   private KafkaStreams streams;
 
   /**
@@ -87,7 +91,7 @@ final class Application implements AutoCloseable {
         newStateDir());
     admin
         .createTopics(
-            Stream.of(in, out, dropped)
+            topics().stream()
                 .map(topic -> new NewTopic(topic, partitions, ANY_REPLICATION))
                 .toList())
         .all()
@@ -142,7 +146,7 @@ final class Application implements AutoCloseable {
   /** A broker knows a new topic a little later than the controller that made it. */
   private void awaitTopics() throws InterruptedException, ExecutionException {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    Set<String> wanted = Set.of(in, out, dropped);
+    List<String> wanted = topics();
     while (!admin.listTopics().names().get().containsAll(wanted)) {
       if (System.nanoTime() > deadline) {
         throw new IllegalStateException("topics must exist within " + PATIENCE + ": " + wanted);
@@ -164,6 +168,16 @@ final class Application implements AutoCloseable {
   /** The topic that it reads. */
   String in() {
     return in;
+  }
+
+  /** The topics that it reads and writes. */
+  List<String> topics() {
+    return List.of(in, out, dropped);
+  }
+
+  /** What its shaper shows of itself. */
+  MeterRegistry meters() {
+    return meters;
   }
 
   /**
@@ -269,6 +283,7 @@ final class Application implements AutoCloseable {
           Shaper.<String, byte[]>named(SHAPER)
               .serdes(Serdes.String(), Serdes.ByteArray())
               .options(options)
+              .metrics(ShaperMetrics.in(meters))
               .shape(records);
       shaped.dropped().to(dropped, produced);
       records = shaped.forwarded();

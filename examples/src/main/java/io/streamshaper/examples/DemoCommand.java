@@ -1,12 +1,14 @@
 package io.streamshaper.examples;
 
 import io.streamshaper.ShaperOptions;
+import io.streamshaper.examples.app.HttpServer;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
@@ -26,15 +28,18 @@ import picocli.CommandLine.Spec;
     name = "demo",
     description = {
       "Show a hot key and 50 quiet ones, without and with the shaper, on a real broker.",
-      "Exit status 0 only if every record is accounted for."
+      "Exit status 0 only if every record is accounted for.",
+      "With --live: a web page, with switches for the hot key and the shaper, until Ctrl-C."
     },
     mixinStandardHelpOptions = true)
 final class DemoCommand implements Callable<Integer> {
   private static final int CAPACITY = 1000;
   private static final DemoRun.Rates RATES = new DemoRun.Rates(5.0 * CAPACITY, 50, 5);
   private static final long CALL_NANOS = Duration.ofSeconds(1).toNanos() / CAPACITY;
+  private static final int DEFAULT_SECONDS = 20;
   private static final int WARM_UP_SECONDS = 10;
   private static final int REACHABLE_MS = 5_000;
+  private static final String LOOPBACK = "127.0.0.1";
 
   private static final String ROW = "%-15s %9s %9s %9s %9s %7s %7s %7s";
 
@@ -48,19 +53,27 @@ final class DemoCommand implements Callable<Integer> {
 
   @Option(
       names = "--seconds",
-      defaultValue = "20",
-      description = "How long each of the four runs takes, 4 to 3600 (default: ${DEFAULT-VALUE}).")
-  private int seconds;
+      paramLabel = "N",
+      description = "How long each of the four runs takes, 4 to 3600 (default: 20).")
+  private Integer seconds;
+
+  @Option(
+      names = "--live",
+      description = "Show it on a web page of this machine instead, until Ctrl-C.")
+  private boolean live;
+
+  @Option(
+      names = "--port",
+      paramLabel = "N",
+      description = "Port of the web page, 0 to 65535 (default: 0, any that is free).")
+  private Integer port;
 
   private final List<String> violations = new ArrayList<>();
-  private volatile DemoRun current;
+  private volatile Runnable cleanUp = () -> {};
 
   @Override
   public Integer call() throws Exception {
-    if (seconds < 4 || seconds > 3600) {
-      throw new ParameterException(
-          spec.commandLine(), "--seconds must be between 4 and 3600, was " + seconds);
-    }
+    checkOptions();
     if (bootstrapServer != null) {
       return demonstrate(bootstrapServer);
     }
@@ -70,27 +83,70 @@ final class DemoCommand implements Callable<Integer> {
     }
   }
 
+  private void checkOptions() {
+    if (live) {
+      require(seconds == null, "--seconds must come without --live, was %s", seconds);
+      require(
+          port == null || (port >= 0 && port <= 65535),
+          "--port must be between 0 and 65535, was %s",
+          port);
+    } else {
+      require(port == null, "--port must come with --live, was %s without", port);
+      require(
+          seconds == null || (seconds >= 4 && seconds <= 3600),
+          "--seconds must be between 4 and 3600, was %s",
+          seconds);
+    }
+  }
+
+  private void require(boolean holds, String rule, Object value) {
+    if (!holds) {
+      throw new ParameterException(spec.commandLine(), rule.formatted(value));
+    }
+  }
+
   private int demonstrate(String servers) throws Exception {
-    Thread cleanUp = new Thread(this::closeCurrent, "demo-clean-up");
+    Thread atExit = new Thread(() -> cleanUp.run(), "demo-clean-up");
     try (Admin admin = admin(servers)) {
       checkReachable(admin, servers);
-      Runtime.getRuntime().addShutdownHook(cleanUp);
-      demonstrate(admin, servers);
-      Runtime.getRuntime().removeShutdownHook(cleanUp);
+      Runtime.getRuntime().addShutdownHook(atExit);
+      if (live) {
+        showLive(admin, servers);
+      } else {
+        demonstrate(admin, servers);
+      }
+      Runtime.getRuntime().removeShutdownHook(atExit);
     }
     return report();
   }
 
+  /** Until this thread is interrupted, or the JVM ends. */
+  private void showLive(Admin admin, String servers) throws Exception {
+    ShaperOptions rate = ShaperOptions.builder().rate(CAPACITY).build();
+    try (LiveRun run = new LiveRun(admin, servers, Step.Call.limited(CAPACITY), rate, RATES)) {
+      cleanUp = bootstrapServer == null ? run::abandon : run::close;
+      run.start();
+      try (HttpServer server =
+          HttpServer.start(LOOPBACK, port == null ? 0 : port, run.page()::addRoutes)) {
+        say("http://%s:%d/ shows it, until Ctrl-C.", LOOPBACK, server.port());
+        new CountDownLatch(1).await();
+      }
+    } finally {
+      cleanUp = () -> {};
+    }
+  }
+
   private void demonstrate(Admin admin, String servers) throws Exception {
+    int length = seconds == null ? DEFAULT_SECONDS : seconds;
     ShaperOptions rate = ShaperOptions.builder().rate(CAPACITY).build();
     ShaperOptions noRate = ShaperOptions.defaults();
 
     run(admin, servers, "warming up", Step.Call.blocking(CALL_NANOS), noRate, WARM_UP_SECONDS);
 
     DemoRun.Result plain =
-        run(admin, servers, "without shaper", Step.Call.limited(CAPACITY), null, seconds);
+        run(admin, servers, "without shaper", Step.Call.limited(CAPACITY), null, length);
     DemoRun.Result shaped =
-        run(admin, servers, "with shaper", Step.Call.limited(CAPACITY), rate, seconds);
+        run(admin, servers, "with shaper", Step.Call.limited(CAPACITY), rate, length);
     say("");
     say("1. A service that takes %,d records/s; shaper with rate %,d", CAPACITY, CAPACITY);
     table(plain, shaped);
@@ -101,8 +157,8 @@ final class DemoCommand implements Callable<Integer> {
         shaped.perSecond() - RATES.quietPerSecond() * RATES.quietKeys());
     say("");
 
-    plain = run(admin, servers, "without shaper", Step.Call.blocking(CALL_NANOS), null, seconds);
-    shaped = run(admin, servers, "with shaper", Step.Call.blocking(CALL_NANOS), noRate, seconds);
+    plain = run(admin, servers, "without shaper", Step.Call.blocking(CALL_NANOS), null, length);
+    shaped = run(admin, servers, "with shaper", Step.Call.blocking(CALL_NANOS), noRate, length);
     say("");
     say("2. The step is the bottleneck, a blocking call of 1 ms; shaper without a rate");
     table(plain, shaped);
@@ -122,7 +178,7 @@ final class DemoCommand implements Callable<Integer> {
       Admin admin, String servers, String label, Step.Call call, ShaperOptions options, int length)
       throws Exception {
     try (DemoRun run = new DemoRun(admin, servers, call, options, RATES)) {
-      current = run;
+      cleanUp = bootstrapServer == null ? run::abandon : run::close;
       DemoRun.Result result =
           run.run(
               length,
@@ -133,7 +189,7 @@ final class DemoCommand implements Callable<Integer> {
       result.violations().forEach(violation -> violations.add(label + ": " + violation));
       return result;
     } finally {
-      current = null;
+      cleanUp = () -> {};
     }
   }
 
@@ -199,18 +255,6 @@ final class DemoCommand implements Callable<Integer> {
       admin.describeCluster(new DescribeClusterOptions().timeoutMs(REACHABLE_MS)).nodes().get();
     } catch (ExecutionException e) {
       throw new IllegalStateException("no broker answers at " + servers, e);
-    }
-  }
-
-  private void closeCurrent() {
-    DemoRun run = current;
-    if (run == null) {
-      return;
-    }
-    if (bootstrapServer == null) {
-      run.abandon();
-    } else {
-      run.close();
     }
   }
 

@@ -33,6 +33,7 @@ final class Load implements AutoCloseable {
   private final double quietPerSecond;
   private final Map<String, Long> numbers = new HashMap<>();
   private final LongAdder sent = new LongAdder();
+  private volatile boolean hotSends = true;
   private volatile boolean stopped;
 
   /**
@@ -68,6 +69,11 @@ final class Load implements AutoCloseable {
     return sent.sum();
   }
 
+  /** Whether the hot key sends; at first it does. From any thread. */
+  void hot(boolean sends) {
+    hotSends = sends;
+  }
+
   /** Ends {@link #run} soon. From any thread. */
   void stop() {
     stopped = true;
@@ -76,13 +82,17 @@ final class Load implements AutoCloseable {
   /** Sends for a while, on this thread; all has been acknowledged when it returns. */
   void run(Duration duration) {
     long start = System.nanoTime();
+    long before = 0;
+    double hotSeconds = 0;
     long hotSent = 0;
     long quietSent = 0;
     for (long elapsed = 0;
         elapsed < duration.toNanos() && !stopped;
         elapsed = System.nanoTime() - start) {
       double seconds = elapsed / NANOS_PER_SECOND;
-      for (; hotSent < hotPerSecond * seconds; hotSent++) {
+      hotSeconds += hotSends ? (elapsed - before) / NANOS_PER_SECOND : 0;
+      before = elapsed;
+      for (; hotSent < hotPerSecond * hotSeconds; hotSent++) {
         send(HOT);
       }
       for (; quietSent < quietPerSecond * quietKeys.size() * seconds; quietSent++) {

@@ -3,6 +3,7 @@ package io.streamshaper.examples;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.Histogram;
+import org.HdrHistogram.Recorder;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -15,8 +16,8 @@ final class Step {
   private static final long HOUR_MS = TimeUnit.HOURS.toMillis(1);
 
   private final Call call;
-  private final Histogram hotDelayMs = new Histogram(HOUR_MS, 3);
-  private final Histogram quietDelayMs = new Histogram(HOUR_MS, 3);
+  private final Recorder hotDelayMs = new Recorder(HOUR_MS, 3);
+  private final Recorder quietDelayMs = new Recorder(HOUR_MS, 3);
   private volatile long calls;
   private volatile long busyNanos;
 
@@ -64,8 +65,12 @@ final class Step {
     return busyNanos;
   }
 
-  /** Delays in milliseconds. Only after the application has stopped. */
+  /** Delays in milliseconds since the last call. From any thread. */
   Histogram delayMs(boolean hot) {
+    return recorder(hot).getIntervalHistogram();
+  }
+
+  private Recorder recorder(boolean hot) {
     return hot ? hotDelayMs : quietDelayMs;
   }
 
@@ -81,7 +86,7 @@ final class Step {
       @Override
       public void process(Record<String, byte[]> record) {
         long delayMs = System.currentTimeMillis() - record.timestamp();
-        delayMs(Load.isHot(record.key())).recordValue(Math.min(HOUR_MS, Math.max(0, delayMs)));
+        recorder(Load.isHot(record.key())).recordValue(Math.min(HOUR_MS, Math.max(0, delayMs)));
         work();
         context.forward(record);
       }

@@ -29,7 +29,7 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
  * for is written without a thread that waits: readers as slow as they like keep nobody else from
  * it.
  */
-final class HttpServer implements AutoCloseable {
+public final class HttpServer implements AutoCloseable {
   private static final int THREADS = 8;
   private static final int CONNECTIONS = 2048;
   private static final Duration IDLE = Duration.ofSeconds(10);
@@ -47,8 +47,13 @@ final class HttpServer implements AutoCloseable {
   @SuppressWarnings("ArrayRecordComponent")
   record Answer(int status, String contentType, byte[] body) {}
 
+  /** Listens at once, or throws. */
+  public static HttpServer start(String bind, int port, Consumer<RoutesConfig> routes) {
+    return start(bind, port, Map.of(), routes);
+  }
+
   /**
-   * Listens at once, or throws.
+   * As above.
    *
    * @param answers by path
    * @param routes for everything else
@@ -70,7 +75,7 @@ final class HttpServer implements AutoCloseable {
   }
 
   /** Also where any was asked for. */
-  int port() {
+  public int port() {
     return javalin.port();
   }
 
