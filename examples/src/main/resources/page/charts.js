@@ -2,7 +2,7 @@
 
 import { delay, number } from "./format.js";
 
-const WINDOW_S = 120;
+const WINDOW_S = [30, 120];
 const NARROW = 600;
 
 function colour(name) {
@@ -13,9 +13,17 @@ function font(pixels) {
   return `${pixels}px ${getComputedStyle(document.body).fontFamily}`;
 }
 
-/** The last two minutes, whatever there is of them. */
+/** As far back as there are figures, within bounds. */
 function timeRange(u, min, max) {
-  return max === null ? [0, WINDOW_S] : [max - WINDOW_S, max];
+  const [least, most] = WINDOW_S;
+  return max === null ? [0, least] : [max - Math.min(most, Math.max(least, max - min)), max];
+}
+
+function secondsAgo(u, axis, min, max) {
+  const every = (max - min > 60 ? 30 : 10) * (u.width < NARROW ? 2 : 1);
+  const splits = [];
+  for (let at = max; at > min + every / 4; at -= every) splits.unshift(at);
+  return splits;
 }
 
 function timeAxis() {
@@ -25,18 +33,16 @@ function timeAxis() {
     size: 28,
     grid: { stroke: colour("grid"), width: 1 },
     ticks: { show: false },
-    splits: (u, axis, min, max) => [120, 90, 60, 30, 0].map((ago) => max - ago),
-    values: (u, splits) => {
-      const every = u.width < NARROW ? 60 : 30;
-      return splits.map((at, i) => {
-        const ago = WINDOW_S - 30 * i;
-        return ago === 0 ? "now" : ago % every ? null : ago === WINDOW_S ? null : `−${ago} s`;
-      });
-    },
+    splits: secondsAgo,
+    values: (u, splits) => splits.map((at) => ago(Math.round(splits.at(-1) - at))),
   };
 }
 
-function valueAxis(values, more) {
+function ago(seconds) {
+  return seconds === 0 ? "now" : `−${seconds} s`;
+}
+
+function valueAxis(values) {
   return {
     stroke: colour("muted"),
     font: font(12),
@@ -44,44 +50,63 @@ function valueAxis(values, more) {
     grid: { stroke: colour("grid"), width: 1 },
     ticks: { show: false },
     values: (u, splits) => splits.map((v) => (v === null ? null : values(v))),
-    ...more,
+    ...atPowersOfTen,
   };
 }
 
 /** From one power of ten to another, 1 ms to at least 1 s. */
 function delayRange(u, min, max) {
-  return [1, Math.max(1000, 10 ** Math.ceil(Math.log10((max ?? 1) * 1.05)))];
+  return [1, Math.max(1000, powerAbove(max ?? 1))];
+}
+
+function powerAbove(value) {
+  return 10 ** Math.ceil(Math.log10(value * 1.05));
 }
 
 function powersOfTen(u, axis, min, max) {
-  const splits = [];
-  for (let v = min; v <= max * 1.001; v *= 10) splits.push(v);
+  const splits = min === 0 ? [0] : [];
+  for (let v = 1; v <= max * 1.001; v *= 10) splits.push(v);
   return splits;
 }
 
-/** Tints the time in which there was no shaper. */
-function shadeWithout(shaped) {
-  return (u) => {
-    const { left, top, width, height } = u.bbox;
-    const times = u.data[0];
-    u.ctx.save();
-    u.ctx.fillStyle = colour("off");
-    u.ctx.beginPath();
-    u.ctx.rect(left, top, width, height);
-    u.ctx.clip();
-    for (let i = 0, from = null; i <= times.length; i++) {
-      const without = i < times.length && shaped()[i] === false;
-      if (without && from === null) from = Math.max(0, i - 1);
-      if (!without && from !== null) {
-        const a = u.valToPos(times[from], "x", true);
-        const b = u.valToPos(times[i - 1], "x", true);
-        u.ctx.fillRect(a, top, b - a, height);
-        label(u, "without the shaper", a + 6 * devicePixelRatio, top + 6 * devicePixelRatio, "hot");
+const atPowersOfTen = { splits: powersOfTen, filter: (u, splits) => splits };
+
+/** From where to where there was no shaper, in canvas pixels. */
+function timesWithout(u, shaped) {
+  const times = u.data[0];
+  const at = (i) => u.valToPos(times[i], "x", true);
+  const spans = [];
+  for (let i = 0; i < times.length; i++) {
+    if (shaped[i] !== false) continue;
+    const from = Math.max(u.bbox.left, at(Math.max(0, i - 1)));
+    while (i + 1 < times.length && shaped[i + 1] === false) i++;
+    spans.push([from, at(i)]);
+  }
+  return spans;
+}
+
+/** Tints the time without, and writes so once the lines are there. */
+function withoutHooks(shaped) {
+  return {
+    drawClear: [
+      (u) => {
         u.ctx.fillStyle = colour("off");
-        from = null;
-      }
-    }
-    u.ctx.restore();
+        for (const [from, to] of timesWithout(u, shaped())) {
+          u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
+        }
+      },
+    ],
+    draw: [
+      (u) => {
+        for (const [from, to] of timesWithout(u, shaped())) {
+          const text = "without the shaper";
+          u.ctx.font = font(12 * devicePixelRatio);
+          if (u.ctx.measureText(text).width + 12 * devicePixelRatio < to - from) {
+            label(u, text, from + 6 * devicePixelRatio, u.bbox.top + 6 * devicePixelRatio, "hot");
+          }
+        }
+      },
+    ],
   };
 }
 
@@ -139,6 +164,7 @@ export class Chart {
     this.plot = new uPlot(
       {
         ...this.size(),
+        padding: [8, 16, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         series: [
@@ -196,8 +222,8 @@ function legendEntry(id, line) {
 export function delayChart(lines, levels) {
   return new Chart("delay", lines, delay, (shaped) => ({
     scales: { x: { time: false, range: timeRange }, y: { distr: 3, range: delayRange } },
-    axes: [timeAxis(), valueAxis(delay, { splits: powersOfTen, filter: (u, splits) => splits })],
-    hooks: { drawClear: [shadeWithout(shaped)], drawAxes: [promises(levels)] },
+    axes: [timeAxis(), valueAxis(delay)],
+    hooks: { ...withoutHooks(shaped), drawAxes: [promises(levels)] },
   }));
 }
 
@@ -205,9 +231,10 @@ export function ratesChart(lines) {
   return new Chart("rates", lines, (value) => number(value) + "/s", (shaped) => ({
     scales: {
       x: { time: false, range: timeRange },
-      y: { range: (u, min, max) => [0, Math.max(10, (max ?? 0) * 1.08)] },
+      // Logarithmic, but for what is near zero.
+      y: { distr: 4, asinh: 1, range: (u, min, max) => [0, powerAbove(Math.max(999, max ?? 0))] },
     },
     axes: [timeAxis(), valueAxis((value) => number(value) + "/s")],
-    hooks: { drawClear: [shadeWithout(shaped)] },
+    hooks: withoutHooks(shaped),
   }));
 }

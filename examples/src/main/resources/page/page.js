@@ -211,32 +211,51 @@ function summaryOfDemo(point) {
   const name = point.shaped ? "With the shaper" : "Without the shaper";
   if (quiet.p99 === null) return `${name}: nothing of the quiet keys came through in this second.`;
   const hotWaits = hot.p99 === null ? "the hot key is silent" : `the hot key ${delay(hot.p99)}`;
-  const rest = point.shaped
-    ? `${number(dropped(point))} records/s are dropped, to a topic of their own.`
-    : `${number(point.unread)} records wait in the topic, in order of arrival.`;
-  return `${name}: quiet keys wait ${delay(quiet.p99)}, ${hotWaits} (p99); ${rest}`;
+  const rest = !point.shaped
+    ? `${number(point.unread)} records wait in the topic, in order of arrival`
+    : dropped(point) < 1
+      ? "nothing is dropped"
+      : `${number(dropped(point))} records/s are dropped, to a topic of their own`;
+  return `${name}: quiet keys wait ${delay(quiet.p99)}, ${hotWaits} (p99); ${rest}.`;
 }
 
 /* Queue by flow. */
 
 function showFlows() {
-  const flows = now.queue?.fattest ?? [];
+  const flows = points.at(-1).shaped ? (now.queue?.fattest ?? []).map(flowRow) : [oneLine()];
   const most = Math.max(1, ...flows.map((flow) => flow.records));
-  const tasks = new Set(flows.map((flow) => flow.partition)).size;
   $("flows-note").textContent = flowsNote(flows);
   const rows = [...$("flows").children];
   flows.forEach((flow, i) => {
     const row = rows[i] ?? makeRow();
     const [name, records, oldest, state] = row.children;
-    row.className = flow.dropping ? "cut" : "";
-    name.title = flow.flow;
+    row.className = flow.cut ? "cut" : "";
+    name.title = flow.name;
     name.querySelector(".bar").style.width = `${(100 * flow.records) / most}%`;
-    name.querySelector("span").textContent = tasks > 1 ? `${flow.flow} (task ${flow.partition})` : flow.flow;
+    name.querySelector("span").textContent = flow.name;
     records.textContent = number(flow.records);
-    oldest.textContent = flow.records > 0 ? delay(flow.oldestMs) : "–";
-    state.textContent = flow.dropping ? "dropping" : flow.records > 0 ? "queued" : "idle";
+    oldest.textContent = flow.oldest;
+    state.textContent = flow.state;
   });
   rows.slice(flows.length).forEach((row) => row.remove());
+}
+
+function flowRow(flow) {
+  const several = new Set(now.queue.fattest.map((one) => one.partition)).size > 1;
+  return {
+    name: several ? `${flow.flow} (partition ${flow.partition})` : flow.flow,
+    records: flow.records,
+    oldest: flow.records > 0 ? delay(flow.oldestMs) : "–",
+    state: flow.dropping ? "dropping" : flow.records > 0 ? "queued" : "idle",
+    cut: flow.dropping,
+  };
+}
+
+/** What there is in place of queues when there is no shaper. */
+function oneLine() {
+  const point = points.at(-1);
+  const oldest = Math.max(...Object.values(point.delays).map((one) => one.max ?? 0));
+  return { name: "all keys", records: point.unread ?? 0, oldest: delay(oldest), state: "in line", cut: true };
 }
 
 function makeRow() {
@@ -250,7 +269,7 @@ function makeRow() {
 
 function flowsNote(flows) {
   if (!points.at(-1).shaped) {
-    return "The shaper is off: all keys wait in one line, in the topic.";
+    return "The shaper is off. All keys wait in one line, in the topic; what the shaper had queued waits in its changelog until it is back.";
   }
   if (!now.queue) return "The tasks do not answer at the moment.";
   const { busyFlows, droppingFlows } = now.queue;
