@@ -188,6 +188,7 @@ export class Chart {
 
   show(points) {
     this.points = points;
+    this.element.dataset.points = points.length;
     this.plot.setData(this.data());
     this.showLegend();
   }

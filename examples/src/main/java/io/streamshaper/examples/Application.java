@@ -214,12 +214,15 @@ final class Application implements AutoCloseable {
 
   /** Stops it cleanly, and leaves the group, so that a next start need not wait for its end. */
   void stop() {
-    CloseOptions leaving =
-        CloseOptions.timeout(PATIENCE)
-            .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP);
-    if (!streams.close(leaving)) {
+    if (!leave(PATIENCE)) {
       throw new IllegalStateException("application must stop within " + PATIENCE);
     }
+  }
+
+  private boolean leave(Duration patience) {
+    return streams.close(
+        CloseOptions.timeout(patience)
+            .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
   }
 
   /** Records read and committed, in all its life. */
@@ -245,7 +248,7 @@ final class Application implements AutoCloseable {
   @Override
   public void close() {
     if (streams != null) {
-      streams.close(LAST_PATIENCE);
+      leave(LAST_PATIENCE); // a group with members can't be removed
     }
     try {
       if (admin != null) {
