@@ -46,7 +46,7 @@ function valueAxis(values) {
   return {
     stroke: colour("muted"),
     font: font(12),
-    size: 62,
+    size: 74,
     grid: { stroke: colour("grid"), width: 1 },
     ticks: { show: false },
     values: (u, splits) => splits.map((v) => (v === null ? null : values(v))),

@@ -6,6 +6,11 @@ export function number(value) {
   return value === null || value === undefined ? "–" : whole.format(value);
 }
 
+/** So many of them. */
+export function count(value, one) {
+  return `${number(value)} ${one}${value === 1 ? "" : "s"}`;
+}
+
 function trimmed(value, digits) {
   return String(Number(value.toFixed(digits)));
 }

@@ -1,7 +1,7 @@
 /* Asks once a second for what is new, and shows it. */
 
 import { delayChart, ratesChart } from "./charts.js";
-import { bytes, delay, number, setting } from "./format.js";
+import { bytes, count, delay, number, setting } from "./format.js";
 
 const KEPT = 121;
 const TABLE_ROWS = 15;
@@ -185,7 +185,7 @@ function reasons(point) {
 
 function queued(point) {
   if (!point.shaped) return "it is off";
-  return now.queue ? `${bytes(now.queue.bytes)}, ${number(now.queue.busyFlows)} flows` : "no answer";
+  return now.queue ? `${bytes(now.queue.bytes)}, ${count(now.queue.busyFlows, "flow")}` : "no answer";
 }
 
 function showSummary() {
@@ -274,7 +274,7 @@ function flowsNote(flows) {
   if (!now.queue) return "The tasks do not answer at the moment.";
   const { busyFlows, droppingFlows } = now.queue;
   const cut = droppingFlows === 0 ? "none is being cut" : `${number(droppingFlows)} being cut`;
-  return flows.length === 0 ? "Nothing is queued." : `${number(busyFlows)} flows are busy, ${cut}.`;
+  return flows.length === 0 ? "Nothing is queued." : `${count(busyFlows, "busy flow")}, ${cut}.`;
 }
 
 /* Settings. */

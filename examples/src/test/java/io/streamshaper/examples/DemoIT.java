@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AdminClientConfig;
@@ -55,6 +57,35 @@ class DemoIT {
 
     assertThat(status).isEqualTo(2);
     assertThat(err.toString()).hasLineCount(1).contains("must be between 4 and 3600, was 3");
+  }
+
+  @Test
+  void theLivePageHasAPortAndNoSeconds() {
+    assertThat(shaper("demo", "--live", "--seconds=9")).isEqualTo(2);
+    assertThat(shaper("demo", "--live", "--port=65536")).isEqualTo(2);
+    assertThat(shaper("demo", "--port=8080")).isEqualTo(2);
+    assertThat(err.toString().lines())
+        .satisfiesExactly(
+            line -> assertThat(line).contains("must come without --live, was 9"),
+            line -> assertThat(line).contains("must be between 0 and 65535, was 65536"),
+            line -> assertThat(line).contains("must come with --live, was 8080 without"));
+  }
+
+  @Test
+  void aPortThatIsTakenIsOneLine() throws Exception {
+    try (TestBroker broker = TestBroker.start();
+        ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int status =
+          shaper(
+              "demo",
+              "--live",
+              "--port=" + taken.getLocalPort(),
+              "--bootstrap-server",
+              broker.bootstrapServers());
+
+      assertThat(status).isEqualTo(1);
+      assertThat(err.toString()).hasLineCount(1).contains(Integer.toString(taken.getLocalPort()));
+    }
   }
 
   private int shaper(String... args) {

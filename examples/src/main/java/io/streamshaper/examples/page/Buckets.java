@@ -35,7 +35,7 @@ record Buckets(NavigableMap<Double, Double> counts) {
     counts.forEach(
         (bound, count) -> fresh.put(bound, count - before.counts.getOrDefault(bound, 0.0)));
     double total = fresh.isEmpty() ? 0 : fresh.lastEntry().getValue();
-    return total <= 0 || fresh.values().stream().anyMatch(count -> count < 0)
+    return total <= 0 || fresh.values().stream().anyMatch(count -> count < 0 || count > total)
         ? new Snapshot.Delay(null, null, null)
         : new Snapshot.Delay(
             reached(fresh, 0.5 * total), reached(fresh, 0.99 * total), reached(fresh, total));
