@@ -1,7 +1,7 @@
 package io.streamshaper.examples;
 
 import io.streamshaper.ShaperOptions;
-import io.streamshaper.examples.app.HttpServer;
+import io.streamshaper.examples.http.HttpServer;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -127,7 +127,8 @@ final class DemoCommand implements Callable<Integer> {
       cleanUp = bootstrapServer == null ? run::abandon : run::close;
       run.start();
       try (HttpServer server =
-          HttpServer.start(LOOPBACK, port == null ? 0 : port, run.page()::addRoutes)) {
+          HttpServer.start(
+              LOOPBACK, port == null ? 0 : port, run.page().answers(), run.page()::addRoutes)) {
         say("http://%s:%d/ shows it, until Ctrl-C.", LOOPBACK, server.port());
         new CountDownLatch(1).await();
       }

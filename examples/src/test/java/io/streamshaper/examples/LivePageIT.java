@@ -6,11 +6,7 @@ import com.deque.html.axecore.playwright.AxeBuilder;
 import com.deque.html.axecore.results.Rule;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.microsoft.playwright.Browser;
-import com.microsoft.playwright.BrowserContext;
-import com.microsoft.playwright.BrowserType;
 import com.microsoft.playwright.Page;
-import com.microsoft.playwright.Playwright;
 import com.microsoft.playwright.options.ColorScheme;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -42,7 +38,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class LivePageIT {
   private static final int WIDE = 1280;
-  private static final int HEIGHT = 900;
 
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
@@ -50,16 +45,14 @@ class LivePageIT {
   private static TestBroker broker;
   private static Thread demo;
   private static String url;
-  private static Playwright playwright;
-  private static Browser browser;
+  private static TestBrowser browser;
 
   private final List<String> complaints = new ArrayList<>();
-  private BrowserContext context;
   private Page page;
 
   @BeforeAll
   static void startDemoAndBrowser() throws Exception {
-    Path executable = TestBrowser.executable();
+    browser = TestBrowser.launch();
     broker = TestBroker.start();
     demo =
         new Thread(
@@ -73,17 +66,12 @@ class LivePageIT {
     Matcher matcher = address.matcher(out.toString());
     assertThat(matcher.find()).isTrue();
     url = matcher.group();
-    playwright =
-        Playwright.create(
-            new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
-    browser =
-        playwright.chromium().launch(new BrowserType.LaunchOptions().setExecutablePath(executable));
   }
 
   @AfterAll
   static void stopAllAndFindNothingLeft() throws Exception {
-    if (playwright != null) {
-      playwright.close();
+    if (browser != null) {
+      browser.close();
     }
     if (demo != null) {
       demo.interrupt();
@@ -107,7 +95,7 @@ class LivePageIT {
 
   @AfterEach
   void closePageThatNeverComplained() {
-    context.close();
+    page.context().close();
     assertThat(complaints).isEmpty();
   }
 
@@ -167,7 +155,7 @@ class LivePageIT {
   @Order(4)
   @CsvSource({"1280,LIGHT", "1280,DARK", "400,LIGHT", "400,DARK"})
   void fitsAnyWidthAndSchemeAndEveryReader(int width, ColorScheme scheme) throws Exception {
-    context.close();
+    page.context().close();
     open(width, scheme);
     Patience.await("figures are there", () -> points("delay") > 2);
     page.click("#figures summary");
@@ -190,9 +178,10 @@ class LivePageIT {
 
   @Test
   void refusesWhatItCannotRead() throws Exception {
+    assertThat(get("page/data?before=1").statusCode()).isEqualTo(400);
     assertThat(get("page/data?after=-1").statusCode()).isEqualTo(400);
     assertThat(get("page/data?after=nonsense").body())
-        .isEqualTo("after must be a number, was nonsense");
+        .isEqualTo("the query must be after=NUMBER, was after=nonsense");
     HttpResponse<String> flip =
         send(
             HttpRequest.newBuilder(URI.create(url + "page/switches/hot"))
@@ -208,19 +197,7 @@ class LivePageIT {
   }
 
   private void open(int width, ColorScheme scheme) {
-    context =
-        browser.newContext(
-            new Browser.NewContextOptions().setViewportSize(width, HEIGHT).setColorScheme(scheme));
-    page = context.newPage();
-    page.onConsoleMessage(message -> complaints.add(message.text()));
-    page.onPageError(complaints::add);
-    page.onRequest(
-        request -> {
-          if (!request.url().startsWith(url)) {
-            complaints.add("asked for " + request.url());
-          }
-        });
-    page.navigate(url);
+    page = browser.open(url, width, scheme, complaints);
   }
 
   private void press(String button) {

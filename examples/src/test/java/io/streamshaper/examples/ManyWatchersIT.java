@@ -3,7 +3,7 @@ package io.streamshaper.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.streamshaper.ShaperOptions;
-import io.streamshaper.examples.app.HttpServer;
+import io.streamshaper.examples.http.HttpServer;
 import io.streamshaper.examples.page.Page;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -56,7 +56,7 @@ class ManyWatchersIT {
       AtomicReference<KafkaStreams> streams = new AtomicReference<>();
       application.start(options, streams::set);
       try (Page page = Page.of(streams.get(), application.meters(), options);
-          HttpServer server = HttpServer.start("127.0.0.1", 0, page::addRoutes)) {
+          HttpServer server = HttpServer.start("127.0.0.1", 0, page.answers(), routes -> {})) {
         perSecond(step); // warms up
         double alone = perSecond(step);
         double watched;

@@ -33,6 +33,7 @@ record AppConfig(
     FlowRule flow,
     String bind,
     int port,
+    boolean page,
     ShaperOptions options,
     Map<String, Object> streams) {
   static final String INPUT = "input.topic";
@@ -41,6 +42,7 @@ record AppConfig(
   static final String FLOW = "app.flow";
   static final String BIND = "app.bind";
   static final String PORT = "app.port";
+  static final String PAGE = "app.page";
 
   /** The value of {@code dropped.topic} that stands for no topic. */
   static final String DISCARD = "discard";
@@ -98,6 +100,7 @@ record AppConfig(
         FlowRule.of(FLOW, (String) own.get(FLOW)),
         (String) own.get(BIND),
         (Integer) own.get(PORT),
+        (Boolean) own.get(PAGE),
         options,
         streams(values));
   }
@@ -149,7 +152,13 @@ record AppConfig(
                 },
                 () -> "0 to 65535"),
             Importance.MEDIUM,
-            "Port for HTTP, 0 for any. Default 8080.");
+            "Port for HTTP, 0 for any. Default 8080.")
+        .define(
+            PAGE,
+            ConfigDef.Type.BOOLEAN,
+            false,
+            Importance.MEDIUM,
+            "Whether to show the shaper on a web page, too. Default false: it names flows.");
   }
 
   private static Set<String> ours() {

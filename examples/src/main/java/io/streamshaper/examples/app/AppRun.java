@@ -11,15 +11,18 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.streamshaper.Shaped;
 import io.streamshaper.Shaper;
 import io.streamshaper.ShaperMetrics;
-import io.streamshaper.examples.app.HttpServer.Answer;
+import io.streamshaper.examples.http.HttpServer;
+import io.streamshaper.examples.http.HttpServer.Answer;
+import io.streamshaper.examples.page.Page;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import java.util.stream.DoubleStream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
@@ -56,6 +59,7 @@ final class AppRun implements AutoCloseable {
   private final Set<TopicPartition> restoring = ConcurrentHashMap.newKeySet();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final KafkaStreams streams;
+  private final Page page;
   private final HttpServer http;
   private Answer metrics;
   private long metricsNanos;
@@ -72,6 +76,7 @@ final class AppRun implements AutoCloseable {
             ended.countDown();
           }
         });
+    page = config.page() ? Page.of(streams, registry, config.options()) : null;
     http = startHttp(config);
   }
 
@@ -109,6 +114,9 @@ final class AppRun implements AutoCloseable {
             CloseOptions.timeout(STOP)
                 .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
     http.close();
+    if (page != null) {
+      page.close();
+    }
     log.info(clean ? "stopped" : "not stopped within " + STOP);
   }
 
@@ -155,11 +163,15 @@ final class AppRun implements AutoCloseable {
     }
   }
 
-  private Map<String, Supplier<Answer>> answers() {
-    return Map.of(
-        "/metrics", this::metrics,
-        "/health/live", () -> health(isAlive()),
-        "/health/ready", () -> health(isReady()));
+  private Map<String, Function<String, Answer>> answers() {
+    Map<String, Function<String, Answer>> answers = new HashMap<>();
+    answers.put("/metrics", query -> metrics());
+    answers.put("/health/live", query -> health(isAlive()));
+    answers.put("/health/ready", query -> health(isReady()));
+    if (page != null) {
+      answers.putAll(page.answers());
+    }
+    return answers;
   }
 
   /** Who asks more often gets the same again: the stream thread needs the CPU. */

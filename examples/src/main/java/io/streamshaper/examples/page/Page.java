@@ -1,13 +1,16 @@
 package io.streamshaper.examples.page;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.javalin.config.RoutesConfig;
 import io.javalin.http.Context;
-import io.javalin.http.Header;
 import io.javalin.http.HttpStatus;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.streamshaper.ShaperOptions;
+import io.streamshaper.examples.http.HttpServer;
+import io.streamshaper.examples.http.HttpServer.Answer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -20,6 +23,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.kafka.streams.KafkaStreams;
 import org.slf4j.Logger;
@@ -34,11 +38,8 @@ public final class Page implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Page.class);
   private static final int SECONDS_KEPT = 120;
 
-  private static final String POLICY =
-      "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
   private static final String UPLOT = "/META-INF/resources/webjars/uplot/1.6.30/dist/";
 
-  private static final String HTML = "text/html; charset=utf-8";
   private static final String CSS = "text/css; charset=utf-8";
   private static final String JS = "text/javascript; charset=utf-8";
 
@@ -66,7 +67,7 @@ public final class Page implements AutoCloseable {
    * @param taken how many snapshots, the newest with it
    * @param settings null: as before
    */
-  private record Answer(
+  private record News(
       long page,
       long taken,
       Snapshot.Now now,
@@ -113,26 +114,29 @@ public final class Page implements AutoCloseable {
         null);
   }
 
-  /** Serves the page as {@code /}, and what it needs below {@code /page}. */
-  public void addRoutes(RoutesConfig routes) {
-    serve(routes, "/", "/page/index.html", HTML);
-    serve(routes, "/page/page.css", "/page/page.css", CSS);
-    serve(routes, "/page/page.js", "/page/page.js", JS);
-    serve(routes, "/page/charts.js", "/page/charts.js", JS);
-    serve(routes, "/page/format.js", "/page/format.js", JS);
-    serve(routes, "/page/icon.svg", "/page/icon.svg", "image/svg+xml");
-    serve(routes, "/page/uplot.css", UPLOT + "uPlot.min.css", CSS);
-    serve(routes, "/page/uplot.js", UPLOT + "uPlot.iife.min.js", JS);
-    routes.get("/page/data", this::answer);
-    if (switches != null) {
-      routes.put("/page/switches/hot", context -> flip(context, switches::hot));
-      routes.put("/page/switches/shaper", context -> flip(context, switches::shaper));
-    }
+  /** The page as {@code /}, and what it needs below {@code /page}: for an {@link HttpServer}. */
+  public Map<String, Function<String, Answer>> answers() {
+    return Map.of(
+        "/", file("/page/index.html", "text/html; charset=utf-8"),
+        "/page/page.css", file("/page/page.css", CSS),
+        "/page/page.js", file("/page/page.js", JS),
+        "/page/charts.js", file("/page/charts.js", JS),
+        "/page/format.js", file("/page/format.js", JS),
+        "/page/icon.svg", file("/page/icon.svg", "image/svg+xml"),
+        "/page/uplot.css", file(UPLOT + "uPlot.min.css", CSS),
+        "/page/uplot.js", file(UPLOT + "uPlot.iife.min.js", JS),
+        "/page/data", this::data);
   }
 
-  private static void serve(RoutesConfig routes, String path, String resource, String type) {
-    byte[] content = read(resource);
-    routes.get(path, context -> secure(context).contentType(type).result(content));
+  /** PUT for the switches, which no other site's page may send without asking us first. */
+  public void addRoutes(RoutesConfig routes) {
+    routes.put("/page/switches/hot", context -> flip(context, switches::hot));
+    routes.put("/page/switches/shaper", context -> flip(context, switches::shaper));
+  }
+
+  private static Function<String, Answer> file(String resource, String type) {
+    Answer answer = new Answer(200, type, read(resource));
+    return query -> answer;
   }
 
   private static byte[] read(String resource) {
@@ -143,20 +147,26 @@ public final class Page implements AutoCloseable {
     }
   }
 
-  private void answer(Context context) throws JsonProcessingException {
-    String after = context.queryParam("after");
-    if (after != null && !after.matches("\\d{1,18}")) {
-      context.status(HttpStatus.BAD_REQUEST).result("after must be a number, was " + after);
-      return;
+  private Answer data(String query) {
+    String after = query == null ? "after=0" : query;
+    if (!after.matches("after=\\d{1,18}")) {
+      String refusal = "the query must be after=NUMBER, was " + query;
+      return new Answer(400, "text/plain; charset=utf-8", refusal.getBytes(UTF_8));
     }
-    secure(context)
-        .contentType("application/json")
-        .result(JSON.writeValueAsBytes(after(after == null ? 0 : Long.parseLong(after))));
+    return new Answer(200, "application/json", json(after(Long.parseLong(after.substring(6)))));
   }
 
-  private synchronized Answer after(long seen) {
+  private static byte[] json(News news) {
+    try {
+      return JSON.writeValueAsBytes(news);
+    } catch (JsonProcessingException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private synchronized News after(long seen) {
     long unseen = seen > taken ? taken : taken - seen; // who saw more saw another page
-    return new Answer(
+    return new News(
         startedMs,
         taken,
         newest == null ? null : newest.now(),
@@ -164,7 +174,6 @@ public final class Page implements AutoCloseable {
         points.stream().skip(Math.max(0, points.size() - unseen)).toList());
   }
 
-  /** PUT, which no other site's page may send without asking us first. */
   private static void flip(Context context, Consumer<Boolean> flip) {
     switch (context.body()) {
       case "true" -> flip.accept(true);
@@ -175,14 +184,6 @@ public final class Page implements AutoCloseable {
       }
     }
     context.status(HttpStatus.NO_CONTENT);
-  }
-
-  private static Context secure(Context context) {
-    return context
-        .header(Header.CONTENT_SECURITY_POLICY, POLICY)
-        .header(Header.X_CONTENT_TYPE_OPTIONS, "nosniff")
-        .header(Header.REFERRER_POLICY, "no-referrer")
-        .header(Header.CACHE_CONTROL, "no-store");
   }
 
   private void take() {

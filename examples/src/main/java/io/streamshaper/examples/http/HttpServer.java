@@ -1,4 +1,4 @@
-package io.streamshaper.examples.app;
+package io.streamshaper.examples.http;
 
 import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
@@ -9,7 +9,8 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
+import java.util.function.Function;
+import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.server.Connector;
@@ -25,9 +26,8 @@ import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 
 /**
- * HTTP for the few who watch, bounded in threads, connections and patience. What monitoring asks
- * for is written without a thread that waits: readers as slow as they like keep nobody else from
- * it.
+ * HTTP for the few who watch, bounded in threads, connections and patience. What they ask for is
+ * written without a thread that waits: readers as slow as they like keep nobody else from it.
  */
 public final class HttpServer implements AutoCloseable {
   private static final int THREADS = 8;
@@ -37,6 +37,10 @@ public final class HttpServer implements AutoCloseable {
   /** Held by the system for each reader that does not read, where it would give megabytes. */
   private static final int SEND_BUFFER_BYTES = 64 * 1024;
 
+  /** Of browsers: everything is ours. */
+  private static final String POLICY =
+      "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
   private final Javalin javalin;
 
   private HttpServer(Javalin javalin) {
@@ -45,7 +49,7 @@ public final class HttpServer implements AutoCloseable {
 
   /** What is answered without a thread that waits; nobody changes it. */
   @SuppressWarnings("ArrayRecordComponent")
-  record Answer(int status, String contentType, byte[] body) {}
+  public record Answer(int status, String contentType, byte[] body) {}
 
   /** Listens at once, or throws. */
   public static HttpServer start(String bind, int port, Consumer<RoutesConfig> routes) {
@@ -55,11 +59,14 @@ public final class HttpServer implements AutoCloseable {
   /**
    * As above.
    *
-   * @param answers by path
+   * @param answers to GET by path, given the query or null
    * @param routes for everything else
    */
-  static HttpServer start(
-      String bind, int port, Map<String, Supplier<Answer>> answers, Consumer<RoutesConfig> routes) {
+  public static HttpServer start(
+      String bind,
+      int port,
+      Map<String, Function<String, Answer>> answers,
+      Consumer<RoutesConfig> routes) {
     Javalin javalin =
         Javalin.create(
             config -> {
@@ -85,7 +92,7 @@ public final class HttpServer implements AutoCloseable {
   }
 
   private static void configure(
-      JavalinConfig config, String bind, int port, Map<String, Supplier<Answer>> answers) {
+      JavalinConfig config, String bind, int port, Map<String, Function<String, Answer>> answers) {
     config.startup.showJavalinBanner = false;
     config.startup.showOldJavalinVersionWarning = false;
     config.startup.startupWatcherEnabled = false;
@@ -113,21 +120,26 @@ public final class HttpServer implements AutoCloseable {
 
   /** In front of the routes. */
   private static final class Answers extends Handler.Wrapper {
-    private final Map<String, Supplier<Answer>> answers;
+    private final Map<String, Function<String, Answer>> answers;
 
-    private Answers(Map<String, Supplier<Answer>> answers) {
+    private Answers(Map<String, Function<String, Answer>> answers) {
       this.answers = answers;
     }
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) throws Exception {
-      Supplier<Answer> supplier = answers.get(Request.getPathInContext(request));
-      if (supplier == null || !HttpMethod.GET.is(request.getMethod())) {
+      Function<String, Answer> answering = answers.get(Request.getPathInContext(request));
+      if (answering == null || !HttpMethod.GET.is(request.getMethod())) {
         return super.handle(request, response, callback);
       }
-      Answer answer = supplier.get();
+      Answer answer = answering.apply(request.getHttpURI().getQuery());
       response.setStatus(answer.status);
-      response.getHeaders().put(HttpHeader.CONTENT_TYPE, answer.contentType);
+      HttpFields.Mutable headers = response.getHeaders();
+      headers.put(HttpHeader.CONTENT_TYPE, answer.contentType);
+      headers.put(HttpHeader.CACHE_CONTROL, "no-store");
+      headers.put("Content-Security-Policy", POLICY);
+      headers.put("X-Content-Type-Options", "nosniff");
+      headers.put("Referrer-Policy", "no-referrer");
       response.write(true, ByteBuffer.wrap(answer.body), callback);
       return true;
     }
