@@ -1,9 +1,13 @@
 package io.streamshaper.examples;
 
+import io.streamshaper.examples.Throughput.Measured;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.Function;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -19,7 +23,7 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     subcommands = {OverloadCommand.class, OutageCommand.class})
 final class BenchCommand implements Callable<Integer> {
-  private static final String ROW = "%-27s %7s %7s %7s %9s %10s %6s";
+  private static final String ROW = "%-27s %26s %8s %10s %5s";
 
   @Mixin private BenchOptions bench;
 
@@ -61,6 +65,12 @@ final class BenchCommand implements Callable<Integer> {
       description = "Commit interval of all variants (default: ${DEFAULT-VALUE}).")
   private int commitMs;
 
+  @Option(
+      names = "--variants",
+      defaultValue = "abcdef",
+      description = "Which ones, by their letters (default: ${DEFAULT-VALUE}).")
+  private String letters;
+
   @Override
   public Integer call() throws Exception {
     bench.checkRange("--records", records, 10_000, 100_000_000);
@@ -69,22 +79,29 @@ final class BenchCommand implements Callable<Integer> {
     valueBytes.forEach(bytes -> bench.checkRange("--value-bytes", bytes, Long.BYTES, 500_000));
     bench.checkRange("--commit-ms", commitMs, 1, 60_000);
     bench.checkGuarantees(guarantees);
-    return bench.run(
-        "throughput",
-        (admin, servers, stateDir) -> {
-          List<Throughput.Result> results = new ArrayList<>();
-          for (String guarantee : guarantees) {
-            for (int bytes : valueBytes) {
-              bench.progress("writing %,d records of %,d bytes", records, bytes);
-              var setting = new Throughput.Setting(guarantee, bytes, records, commitMs);
-              try (Throughput throughput = new Throughput(admin, servers, stateDir, setting)) {
-                results.add(throughput.run(warmUps, rounds, this::progress));
-              }
-              print(results.get(results.size() - 1));
-            }
-          }
-          return results;
-        });
+    if (!letters.matches("[abcdef]+")) {
+      throw bench.refusal("--variants", "some of abcdef", letters);
+    }
+    return bench.run("throughput", this::measure);
+  }
+
+  private List<Throughput.Result> measure(Admin admin, String servers, Path stateDir)
+      throws Exception {
+    List<Variant> variants =
+        Stream.of(Variant.values()).filter(v -> letters.contains(v.letter())).toList();
+    List<Throughput.Result> results = new ArrayList<>();
+    for (String guarantee : guarantees) {
+      for (int bytes : valueBytes) {
+        bench.progress("writing %,d records of %,d bytes", records, bytes);
+        var setting = new Throughput.Setting(guarantee, bytes, records, commitMs, variants);
+        try (Throughput throughput = new Throughput(admin, servers, stateDir, setting)) {
+          Throughput.Result result = throughput.run(warmUps, rounds, this::progress);
+          print(result);
+          results.add(result);
+        }
+      }
+    }
+    return results;
   }
 
   private void progress(int round, Variant variant) {
@@ -100,35 +117,30 @@ final class BenchCommand implements Callable<Integer> {
     bench.say(
         "%s, %,d-byte values, %,d records, %d rounds",
         setting.guarantee(), setting.valueBytes(), setting.records(), rounds);
-    bench.say(ROW, "", "thousand", "records", "a second", "CPU s a", "changelog,", "peak");
-    bench.say(ROW, "", "min", "median", "max", "million", "thousandth", "heap");
-    result
-        .rounds()
-        .forEach(
-            (variant, runs) -> {
-              Spread speed = spread(runs, run -> run.perSecond() / 1000);
-              bench.say(
-                  ROW,
-                  variant.letter() + " " + variant.label(),
-                  "%.1f".formatted(speed.min()),
-                  "%.1f".formatted(speed.median()),
-                  "%.1f".formatted(speed.max()),
-                  "%.2f"
-                      .formatted(spread(runs, Throughput.Measured::cpuSecondsPerMillion).median()),
-                  "%.1f"
-                      .formatted(spread(runs, Throughput.Measured::changelogPerThousand).median()),
-                  "%.0f".formatted(spread(runs, Throughput.Measured::peakHeapMib).median()));
-              long dropped = runs.stream().mapToLong(Throughput.Measured::dropped).sum();
-              if (dropped > 0) {
-                bench.say("  dropped in all rounds: %,d", dropped);
-              }
-            });
+    bench.say(ROW, "", "thousand records a second", "CPU s a", "changelog", "peak");
+    bench.say(ROW, "", "min    median       max", "million", "a thousand", "MiB");
+    result.rounds().forEach(this::print);
     bench.say(result.targets());
     bench.say("");
   }
 
-  private static Spread spread(
-      List<Throughput.Measured> runs, Function<Throughput.Measured, Double> what) {
-    return Spread.of(runs.stream().map(what).toList());
+  private void print(Variant variant, List<Measured> runs) {
+    Spread speed = Spread.of(Throughput.list(runs, run -> run.perSecond() / 1000));
+    bench.say(
+        ROW,
+        variant.letter() + " " + variant.label(),
+        "%.1f %9.1f %9.1f".formatted(speed.min(), speed.median(), speed.max()),
+        median("%.2f", runs, Measured::cpuSecondsPerMillion),
+        median("%.1f", runs, Measured::changelogPerThousand),
+        median("%.0f", runs, Measured::peakHeapMib));
+    long dropped = runs.stream().mapToLong(Measured::dropped).sum();
+    if (dropped > 0) {
+      bench.say("  dropped in all rounds: %,d", dropped);
+    }
+  }
+
+  private static String median(
+      String format, List<Measured> runs, Function<Measured, Double> what) {
+    return format.formatted(Spread.of(Throughput.list(runs, what)).median());
   }
 }

@@ -1,7 +1,11 @@
 package io.streamshaper.examples;
 
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.JsonSerializer;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.SerializerProvider;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -34,6 +38,14 @@ final class BenchOptions {
   private static final int PROGRESS_COLUMNS = 79;
   private static final List<String> GUARANTEES =
       List.of(StreamsConfig.AT_LEAST_ONCE, StreamsConfig.EXACTLY_ONCE_V2);
+
+  private static final ObjectMapper JSON =
+      new ObjectMapper()
+          .enable(SerializationFeature.INDENT_OUTPUT)
+          .registerModule(
+              new SimpleModule()
+                  .addSerializer(double.class, new NoNumberIsNull())
+                  .addSerializer(Double.class, new NoNumberIsNull()));
 
   @Spec(Spec.Target.MIXEE)
   private CommandSpec spec;
@@ -120,7 +132,7 @@ final class BenchOptions {
     all.put("at", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
     all.put("machine", machine());
     all.put("results", results);
-    new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT).writeValue(json.toFile(), all);
+    JSON.writeValue(json.toFile(), all);
   }
 
   private static Map<String, Object> machine() throws IOException {
@@ -193,6 +205,19 @@ final class BenchOptions {
       }
     } catch (IOException | UncheckedIOException leaveItToTheSystem) {
       return;
+    }
+  }
+
+  /** JSON has no NaN. */
+  private static final class NoNumberIsNull extends JsonSerializer<Double> {
+    @Override
+    public void serialize(Double value, JsonGenerator json, SerializerProvider unused)
+        throws IOException {
+      if (Double.isFinite(value)) {
+        json.writeNumber(value);
+      } else {
+        json.writeNull();
+      }
     }
   }
 }

@@ -37,9 +37,26 @@ final class DemoRun implements AutoCloseable {
    */
   DemoRun(Admin admin, String bootstrapServers, Step.Call call, ShaperOptions options, Rates rates)
       throws Exception {
+    this(admin, bootstrapServers, call, options, rates, Map.of(), 1);
+  }
+
+  /**
+   * @param options null: without the shaper
+   * @param config over what suits an example
+   * @param tasks all of one thread
+   */
+  DemoRun(
+      Admin admin,
+      String bootstrapServers,
+      Step.Call call,
+      ShaperOptions options,
+      Rates rates,
+      Map<String, ?> config,
+      int tasks)
+      throws Exception {
     this.options = options;
     step = new Step(call);
-    application = new Application(admin, bootstrapServers, Map.of(), step::processor);
+    application = new Application(admin, bootstrapServers, config, step::processor, tasks);
     load =
         new Load(
             bootstrapServers,
@@ -89,6 +106,27 @@ final class DemoRun implements AutoCloseable {
         perSecond,
         busy,
         ledger.violations());
+  }
+
+  /**
+   * How busy the step is while a backlog drains and nothing comes in, from 0 to 1. The options must
+   * be such that nothing is dropped.
+   */
+  double drain(Duration loaded, Duration measured) throws Exception {
+    application.start(options);
+    load.run(loaded);
+    while (application.committed() < load.sent()) {
+      TimeUnit.MILLISECONDS.sleep(50);
+    }
+    long busyBefore = step.busyNanos();
+    long before = System.nanoTime();
+    TimeUnit.NANOSECONDS.sleep(measured.toNanos());
+    double busy = (step.busyNanos() - busyBefore) / (double) (System.nanoTime() - before);
+    if (step.calls() == load.sent()) {
+      throw new IllegalStateException("backlog must last for " + measured + ", was drained");
+    }
+    application.stop();
+    return busy;
   }
 
   /** Removes all that the run has made. */

@@ -93,22 +93,40 @@ final class Load implements AutoCloseable {
       hotSeconds += hotSends ? (elapsed - before) / NANOS_PER_SECOND : 0;
       before = elapsed;
       for (; hotSent < hotPerSecond * hotSeconds; hotSent++) {
-        send(HOT);
+        send(HOT, System.currentTimeMillis());
       }
       for (; quietSent < quietPerSecond * quietKeys.size() * seconds; quietSent++) {
-        send(quietKeys.get((int) (quietSent % quietKeys.size())));
+        send(quietKeys.get((int) (quietSent % quietKeys.size())), System.currentTimeMillis());
       }
       LockSupport.parkNanos(STEP_NANOS);
     }
     producer.flush();
   }
 
+  /** Sends, as fast as it can, what would have been sent in the time up to now. */
+  void catchUp(Duration past) {
+    long nowMs = System.currentTimeMillis();
+    double quietPerMs = quietPerSecond * quietKeys.size() / 1000;
+    long hotSent = 0;
+    long quietSent = 0;
+    for (long ms = 0; ms < past.toMillis() && !stopped; ms++) {
+      long timestampMs = nowMs - past.toMillis() + ms;
+      for (; hotSent < hotPerSecond / 1000 * ms; hotSent++) {
+        send(HOT, timestampMs);
+      }
+      for (; quietSent < quietPerMs * ms; quietSent++) {
+        send(quietKeys.get((int) (quietSent % quietKeys.size())), timestampMs);
+      }
+    }
+    producer.flush();
+  }
+
   @SuppressWarnings("FutureReturnValueIgnored") // the callback hears of it
-  private void send(String key) {
+  private void send(String key, long timestampMs) {
     long number = numbers.merge(key, 1L, Long::sum) - 1;
     byte[] value = ByteBuffer.allocate(VALUE_BYTES).putLong(number).array();
     producer.send(
-        new ProducerRecord<>(topic, null, System.currentTimeMillis(), key, value),
+        new ProducerRecord<>(topic, null, timestampMs, key, value),
         (metadata, failure) -> {
           if (failure == null) {
             sent.increment();
