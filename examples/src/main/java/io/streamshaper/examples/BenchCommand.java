@@ -67,7 +67,7 @@ final class BenchCommand implements Callable<Integer> {
 
   @Option(
       names = "--variants",
-      defaultValue = "abcdef",
+      defaultValue = "abcdefg",
       description = "Which ones, by their letters (default: ${DEFAULT-VALUE}).")
   private String letters;
 
@@ -79,8 +79,8 @@ final class BenchCommand implements Callable<Integer> {
     valueBytes.forEach(bytes -> bench.checkRange("--value-bytes", bytes, Long.BYTES, 500_000));
     bench.checkRange("--commit-ms", commitMs, 1, 60_000);
     bench.checkGuarantees(guarantees);
-    if (!letters.matches("[abcdef]+")) {
-      throw bench.refusal("--variants", "some of abcdef", letters);
+    if (!letters.matches("[abcdefg]+")) {
+      throw bench.refusal("--variants", "some of abcdefg", letters);
     }
     return bench.run("throughput", this::measure);
   }

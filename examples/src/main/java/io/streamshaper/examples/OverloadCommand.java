@@ -126,7 +126,11 @@ final class OverloadCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    loads.forEach(load -> bench.checkRange("--load", Math.round(load * 10), 1, 1000));
+    for (double load : loads) {
+      if (!(load >= 0.1 && load <= 100)) {
+        throw bench.refusal("--load", "between 0.1 and 100", load);
+      }
+    }
     quietKeys.forEach(keys -> bench.checkRange("--quiet-keys", keys, 1, 100_000));
     tasks.forEach(count -> bench.checkRange("--tasks", count, 1, 16));
     bench.checkRange("--seconds", seconds, 2, 3600);

@@ -102,7 +102,9 @@ final class Throughput implements AutoCloseable {
     try (BenchRun run = new BenchRun(admin, bootstrapServers, runId, stateDir, config())) {
       Window window = new Window(variant, backlog);
       long enough = setting.records - variant.held(backlog);
-      run.start(variant.topology(in(variant.needsUniqueKeys()), run.out(), run.dropped(), window));
+      run.start(
+          variant.topology(
+              in(variant.needsUniqueKeys()), backlog, run.out(), run.dropped(), window));
       boolean done =
           run.await(
               TIMEOUT,

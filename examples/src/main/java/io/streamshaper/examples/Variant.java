@@ -5,7 +5,9 @@ import io.streamshaper.Shaped;
 import io.streamshaper.Shaper;
 import io.streamshaper.ShaperOptions;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Map;
+import java.util.Queue;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
@@ -17,7 +19,7 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.Suppressed.BufferConfig;
 import org.apache.kafka.streams.processor.TimestampExtractor;
-import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
@@ -31,7 +33,12 @@ import org.apache.kafka.streams.state.Stores;
 enum Variant {
   PASS_THROUGH("pass-through", "a") {
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
       in.to(out, PRODUCED);
     }
   },
@@ -39,7 +46,12 @@ enum Variant {
   /** On time: each record passes at once. */
   UNQUEUED("shaper, nothing queued", "b") {
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
       shape(in, ShaperOptions.defaults(), out, dropped);
     }
   },
@@ -49,7 +61,12 @@ enum Variant {
     private static final long AGE_MS = 40;
 
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
       shape(in, ShaperOptions.defaults(), out, dropped);
     }
 
@@ -67,7 +84,12 @@ enum Variant {
     private static final int PER_MS = 1000;
 
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
       ShaperOptions options =
           ShaperOptions.builder()
               .time(ShaperOptions.Time.STREAM)
@@ -89,16 +111,14 @@ enum Variant {
   },
 
   STORE("put and delete", "e") {
-    private static final String STORE_NAME = "buffer";
-
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
-      builder.addStateStore(
-          Stores.keyValueStoreBuilder(
-                  Stores.inMemoryKeyValueStore(STORE_NAME), Serdes.Long(), Serdes.ByteArray())
-              .withLoggingEnabled(Map.of()));
-      ProcessorSupplier<String, byte[], String, byte[]> buffer = () -> new Buffer(STORE_NAME);
-      in.process(buffer, STORE_NAME).to(out, PRODUCED);
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
+      buffer(builder, in, 0, out);
     }
   },
 
@@ -107,10 +127,15 @@ enum Variant {
    * this one costs next to nothing.
    */
   SUPPRESS("suppress", "f") {
-    private static final int BUFFERED = 1000;
+    private static final int SUPPRESSED = 1000;
 
     @Override
-    void connect(StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped) {
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
       KTable<String, byte[]> table =
           in.toTable(
               Materialized.<String, byte[]>as(Stores.lruMap("table", 1))
@@ -121,19 +146,37 @@ enum Variant {
       table
           .suppress(
               Suppressed.untilTimeLimit(
-                  Duration.ofDays(1), BufferConfig.maxRecords(BUFFERED).emitEarlyWhenFull()))
+                  Duration.ofDays(1), BufferConfig.maxRecords(SUPPRESSED).emitEarlyWhenFull()))
           .toStream()
           .to(out, PRODUCED);
     }
 
     @Override
     long held(long backlog) {
-      return BUFFERED;
+      return SUPPRESSED;
     }
 
     @Override
     boolean needsUniqueKeys() {
       return true;
+    }
+  },
+
+  /** What {@link #BACKLOG} does, with a store of one's own. */
+  STORE_BACKLOG("put, delete later", "g") {
+    @Override
+    void connect(
+        StreamsBuilder builder,
+        KStream<String, byte[]> in,
+        long backlog,
+        String out,
+        String dropped) {
+      buffer(builder, in, backlog, out);
+    }
+
+    @Override
+    long held(long backlog) {
+      return backlog;
     }
   };
 
@@ -149,7 +192,7 @@ enum Variant {
   }
 
   abstract void connect(
-      StreamsBuilder builder, KStream<String, byte[]> in, String out, String dropped);
+      StreamsBuilder builder, KStream<String, byte[]> in, long backlog, String out, String dropped);
 
   /** The timestamp that a record gets when its turn comes. */
   long timestampMs(long number, long startMs, long backlog) {
@@ -174,11 +217,12 @@ enum Variant {
     return letter;
   }
 
-  Topology topology(String in, String out, String dropped, TimestampExtractor timestamps) {
+  Topology topology(
+      String in, long backlog, String out, String dropped, TimestampExtractor timestamps) {
     StreamsBuilder builder = new StreamsBuilder();
     Consumed<String, byte[]> consumed =
         Consumed.with(Serdes.String(), Serdes.ByteArray()).withTimestampExtractor(timestamps);
-    connect(builder, builder.stream(in, consumed), out, dropped);
+    connect(builder, builder.stream(in, consumed), backlog, out, dropped);
     return builder.build();
   }
 
@@ -193,29 +237,44 @@ enum Variant {
     shaped.dropped().to(dropped, PRODUCED);
   }
 
-  /** The least that a buffer of one's own would do. */
-  private static final class Buffer implements Processor<String, byte[], String, byte[]> {
-    private final String storeName;
-    private ProcessorContext<String, byte[]> context;
-    private KeyValueStore<Long, byte[]> store;
-    private long sequence;
+  private static void buffer(
+      StreamsBuilder builder, KStream<String, byte[]> in, long backlog, String out) {
+    builder.addStateStore(
+        Stores.keyValueStoreBuilder(
+                Stores.inMemoryKeyValueStore(Buffer.STORE), Serdes.Long(), Serdes.ByteArray())
+            .withLoggingEnabled(Map.of()));
+    ProcessorSupplier<String, byte[], String, byte[]> buffer = () -> new Buffer(backlog);
+    in.process(buffer, Buffer.STORE).to(out, PRODUCED);
+  }
 
-    Buffer(String storeName) {
-      this.storeName = storeName;
+  /** The least that a buffer of one's own would do: it could not even be restored. */
+  private static final class Buffer extends ContextualProcessor<String, byte[], String, byte[]> {
+    static final String STORE = "buffer";
+
+    private final long backlog;
+    private final Queue<Record<String, byte[]>> queue = new ArrayDeque<>();
+    private KeyValueStore<Long, byte[]> store;
+    private long nextIn;
+    private long nextOut;
+
+    Buffer(long backlog) {
+      this.backlog = backlog;
     }
 
     @Override
     public void init(ProcessorContext<String, byte[]> context) {
-      this.context = context;
-      store = context.getStateStore(storeName);
+      super.init(context);
+      store = context.getStateStore(STORE);
     }
 
     @Override
     public void process(Record<String, byte[]> record) {
-      long key = sequence++;
-      store.put(key, record.value());
-      store.delete(key);
-      context.forward(record);
+      store.put(nextIn++, record.value());
+      queue.add(record);
+      if (queue.size() > backlog) {
+        store.delete(nextOut++);
+        context().forward(queue.remove());
+      }
     }
   }
 }

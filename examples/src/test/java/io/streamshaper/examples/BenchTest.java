@@ -27,7 +27,7 @@ class BenchTest {
         "--value-bytes=100,7|--value-bytes must be between 8 and 500000, was 7",
         "--commit-ms=0|--commit-ms must be between 1 and 60000, was 0",
         "--guarantee=never|--guarantee must be at_least_once or exactly_once_v2, was never",
-        "--variants=abx|--variants must be some of abcdef, was abx",
+        "--variants=abx|--variants must be some of abcdefg, was abx",
         "--json=/nowhere/file|--json must be a file in a folder that can be written to, was",
         "--bootstrap-server=nonsense|--bootstrap-server must be HOST:PORT of a broker, was nonsense",
         "overload --load=0|--load must be between 0.1 and 100, was 0.0",
