@@ -157,8 +157,10 @@ final class OutageCommand implements Callable<Integer> {
 
   private void print(Result result) {
     bench.say(
-        "down for %,d s at %,d records/s: %,d records; max age %d s; step %,d us; %d rounds",
-        downSeconds, perSecond, result.backlog, maxAgeSeconds, stepMicros, rounds);
+        "down for %,d s at %,d records/s: %,d records piled up",
+        downSeconds, perSecond, result.backlog);
+    bench.say(
+        "max age %,d s, step %,d us a record, %d rounds", maxAgeSeconds, stepMicros, rounds);
     bench.say(ROW, "medians", "seconds to the", "to every quiet", "old records", "records");
     bench.say(ROW, "", "first fresh", "key fresh", "dropped/s", "forwarded");
     result.starts.forEach(
