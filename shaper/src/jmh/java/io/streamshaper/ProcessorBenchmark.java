@@ -9,7 +9,6 @@ import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.Stores;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -65,7 +64,7 @@ public class ProcessorBenchmark {
     ShaperOptions.Builder options =
         ShaperOptions.builder().target(day).interval(day.multipliedBy(2)).dropBatch(1);
     switch (path) {
-      case PASS -> options.rate(1e9).burst(1e12);
+      case PASS -> options.rate(1e9).burst(1_000_000_000_000L);
       case RELEASE -> ageMs = 1000;
       case FULL -> options.rate(1e-3).burst(1).maxRecords(STANDING);
     }
@@ -73,8 +72,7 @@ public class ProcessorBenchmark {
         Shaper.<String, String>named("s")
             .serdes(Serdes.String(), Serdes.String())
             .options(options.build());
-    context.addStateStore(
-        new FlowQueueStore(Stores.inMemoryKeyValueStore(shaper.storeName()).get(), false));
+    context.addStateStore(new FlowQueueStore(new MemoryStore(shaper.storeName()), false));
     context.addStateStore(cached(new CommitHook(shaper.hookName())));
     processor = shaper.get();
     processor.init(context);

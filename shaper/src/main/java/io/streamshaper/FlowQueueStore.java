@@ -458,7 +458,7 @@ final class FlowQueueStore implements StateStore {
       spill = kind == ShaperOptions.Store.ROCKSDB;
       inner =
           Stores.keyValueStoreBuilder(
-                  spill ? Stores.persistentKeyValueStore(name) : Stores.inMemoryKeyValueStore(name),
+                  spill ? Stores.persistentKeyValueStore(name) : MemoryStore.supplier(name),
                   Serdes.Bytes(),
                   Serdes.ByteArray())
               .withCachingDisabled()

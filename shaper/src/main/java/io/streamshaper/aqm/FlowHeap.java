@@ -11,7 +11,7 @@ import java.util.List;
  *
  * <p>A flow's place goes by its {@link Flow#rank}, which is at least its backlog: a flow that is
  * served keeps its place until it is on top, and most have grown again by then. How many places may
- * be out of date is bounded, since whoever asks for the fattest mends those that come up.
+ * be out of date is bounded, so that {@link #peek} never has to mend more.
  */
 final class FlowHeap<K, P extends Packet> {
   static final int ABSENT = -1;
