@@ -37,8 +37,14 @@ async function ask() {
   const response = await fetch(`page/data?after=${taken}`, { signal: AbortSignal.timeout(5000) });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const answer = await response.json();
-  if (answer.page !== page) points = [];
-  page = answer.page;
+  if (answer.page !== page) {
+    page = answer.page;
+    points = [];
+    if (taken > 0) {
+      taken = 0;
+      return ask(); // what was seen, was another's
+    }
+  }
   taken = answer.taken;
   now = answer.now;
   points = points.concat(answer.points).slice(-KEPT);

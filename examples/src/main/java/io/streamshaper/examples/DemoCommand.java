@@ -1,7 +1,9 @@
 package io.streamshaper.examples;
 
+import io.javalin.util.JavalinBindException;
 import io.streamshaper.ShaperOptions;
 import io.streamshaper.examples.http.HttpServer;
+import io.streamshaper.examples.page.Page;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -126,14 +128,21 @@ final class DemoCommand implements Callable<Integer> {
     try (LiveRun run = new LiveRun(admin, servers, Step.Call.limited(CAPACITY), rate, RATES)) {
       cleanUp = bootstrapServer == null ? run::abandon : run::close;
       run.start();
-      try (HttpServer server =
-          HttpServer.start(
-              LOOPBACK, port == null ? 0 : port, run.page().answers(), run.page()::addRoutes)) {
+      try (HttpServer server = serve(run.page())) {
         say("http://%s:%d/ shows it, until Ctrl-C.", LOOPBACK, server.port());
         new CountDownLatch(1).await();
       }
     } finally {
       cleanUp = () -> {};
+    }
+  }
+
+  private HttpServer serve(Page page) {
+    int wanted = port == null ? 0 : port;
+    try {
+      return HttpServer.start(LOOPBACK, wanted, page.answers(), page::addRoutes);
+    } catch (JavalinBindException e) {
+      throw new ParameterException(spec.commandLine(), "--port must be free, was " + wanted);
     }
   }
 

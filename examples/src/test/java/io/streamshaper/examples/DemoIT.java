@@ -83,8 +83,10 @@ class DemoIT {
               "--bootstrap-server",
               broker.bootstrapServers());
 
-      assertThat(status).isEqualTo(1);
-      assertThat(err.toString()).hasLineCount(1).contains(Integer.toString(taken.getLocalPort()));
+      assertThat(status).isEqualTo(2);
+      assertThat(err.toString())
+          .hasLineCount(1)
+          .contains("--port must be free, was " + taken.getLocalPort());
     }
   }
 

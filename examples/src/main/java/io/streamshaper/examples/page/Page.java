@@ -165,12 +165,12 @@ public final class Page implements AutoCloseable {
   }
 
   private synchronized News after(long seen) {
-    long unseen = seen > taken ? taken : taken - seen; // who saw more saw another page
+    long unseen = taken - seen;
     return new News(
         startedMs,
         taken,
         newest == null ? null : newest.now(),
-        newest == null || taken - unseen >= takenWhenSettingsChanged ? null : newest.settings(),
+        newest == null || seen >= takenWhenSettingsChanged ? null : newest.settings(),
         points.stream().skip(Math.max(0, points.size() - unseen)).toList());
   }
 
