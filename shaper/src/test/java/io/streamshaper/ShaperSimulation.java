@@ -414,7 +414,7 @@ final class ShaperSimulation implements AutoCloseable, RestartableShaper.Downstr
     properties.put("shaper.quantum", pick(null, null, 1L, 3L, 100L, (long) Integer.MAX_VALUE));
     properties.put("shaper.time", pick(null, null, "stream"));
     properties.put("shaper.enqueue.time", pick(null, null, "arrival"));
-    properties.put("shaper.store", random.nextInt(10) == 0 ? "rocksdb" : null);
+    properties.put("shaper.store", random.nextInt(30) == 0 ? "rocksdb" : null);
     properties.put("shaper.source.headers", pick(null, true));
     return properties;
   }
