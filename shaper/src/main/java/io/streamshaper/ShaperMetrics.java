@@ -78,9 +78,9 @@ public final class ShaperMetrics {
           "shaper.clock.steps", "steps", "Times that the clock went back", TaskStats::clockSteps);
       gauge("shaper.queued.records", RECORDS, "Records queued", task -> task.held().records());
       gauge("shaper.queued.bytes", "bytes", "Bytes queued", task -> task.held().bytes());
-      flows("new", "Flows that just became busy", task -> task.held().newFlows());
-      flows("old", "Flows that stay busy", task -> task.held().oldFlows());
-      flows("idle", "Flows remembered for a while", task -> task.held().idleFlows());
+      flows("new", task -> task.held().newFlows());
+      flows("old", task -> task.held().oldFlows());
+      flows("idle", task -> task.held().idleFlows());
       gauge(
           "shaper.flows.dropping",
           "flows",
@@ -129,8 +129,14 @@ public final class ShaperMetrics {
           Tag.of("reason", reason));
     }
 
-    private void flows(String list, String description, ToDoubleFunction<TaskStats> value) {
-      gauge("shaper.flows", "flows", description, value, Tag.of("list", list));
+    /** One description for all: Prometheus has no more for a name. */
+    private void flows(String list, ToDoubleFunction<TaskStats> value) {
+      gauge(
+          "shaper.flows",
+          "flows",
+          "Flows that just became busy (new), stay busy (old), or are remembered a while (idle)",
+          value,
+          Tag.of("list", list));
     }
 
     private void counter(

@@ -114,6 +114,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     if (pace != null) {
       pace.close();
       store.inquiries().close();
+      log.info(
+          "{} {}: closed, {} records queued", shaper.name(), context.taskId(), scheduler.packets());
     }
     if (meters != null) {
       meters.close();

@@ -88,6 +88,20 @@ class ShaperMetricsTest {
   }
 
   @Test
+  void metersOfOneNameHaveOneDescription() {
+    try (TestTopology test = topology(options().rate(100))) {
+      Map<String, Set<String>> descriptions =
+          registry.getMeters().stream()
+              .map(Meter::getId)
+              .collect(
+                  Collectors.groupingBy(
+                      Meter.Id::getName,
+                      Collectors.mapping(Meter.Id::getDescription, Collectors.toSet())));
+      assertThat(descriptions.values()).allSatisfy(set -> assertThat(set).hasSize(1));
+    }
+  }
+
+  @Test
   void theNumberOfSeriesDoesNotDependOnTheNumberOfKeys() {
     try (TestTopology test = topology(options().rate(100))) {
       int before = registry.getMeters().size();
