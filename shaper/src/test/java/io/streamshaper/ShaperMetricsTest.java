@@ -90,6 +90,7 @@ class ShaperMetricsTest {
   @Test
   void metersOfOneNameHaveOneDescription() {
     try (TestTopology test = topology(options().rate(100))) {
+      test.pipe("a", "value");
       Map<String, Set<String>> descriptions =
           registry.getMeters().stream()
               .map(Meter::getId)

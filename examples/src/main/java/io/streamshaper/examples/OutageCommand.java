@@ -159,8 +159,7 @@ final class OutageCommand implements Callable<Integer> {
     bench.say(
         "down for %,d s at %,d records/s: %,d records piled up",
         downSeconds, perSecond, result.backlog);
-    bench.say(
-        "max age %,d s, step %,d us a record, %d rounds", maxAgeSeconds, stepMicros, rounds);
+    bench.say("max age %,d s, step %,d us a record, %d rounds", maxAgeSeconds, stepMicros, rounds);
     bench.say(ROW, "medians", "seconds to the", "to every quiet", "old records", "records");
     bench.say(ROW, "", "first fresh", "key fresh", "dropped/s", "forwarded");
     result.starts.forEach(
