@@ -238,8 +238,8 @@ public final class FqCodel<K, P extends Packet> {
   }
 
   /**
-   * What a flow gets each round; saturated, since a product that wraps may never be positive. Not
-   * by division, which would cost a third of a dequeue.
+   * What a flow gets each round; saturated, since a product that wraps may never be positive. No
+   * division: this runs in almost every dequeue.
    */
   private long credit(Flow<K, P> flow) {
     long product = quantum * flow.weight;
