@@ -205,13 +205,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
    */
   private void enforceLimits() {
     long endNanos = clock.elapsedNanos() + Pace.BOUND_NANOS;
-    do {
-      scheduler.enforceLimits();
-    } while (isOverLimit() && clock.elapsedNanos() < endNanos);
-  }
-
-  private boolean isOverLimit() {
-    return scheduler.packets() > options.maxRecords() || scheduler.bytes() > options.maxBytes();
+    while (scheduler.enforceLimits() && clock.elapsedNanos() < endNanos) {}
   }
 
   private void received(Record<K, V> record) {

@@ -120,11 +120,20 @@ public final class FqCodel<K, P extends Packet> {
     }
   }
 
-  /** If a limit is exceeded, the fattest flow loses one batch from its head. */
-  public void enforceLimits() {
-    if (packets > limit || (limitBytes > 0 && bytes > limitBytes)) {
+  /**
+   * If a limit is exceeded, the fattest flow loses one batch from its head.
+   *
+   * @return whether a limit is exceeded still
+   */
+  public boolean enforceLimits() {
+    if (isOverLimit()) {
       dropFromFattest();
     }
+    return isOverLimit();
+  }
+
+  private boolean isOverLimit() {
+    return packets > limit || (limitBytes > 0 && bytes > limitBytes);
   }
 
   /**
