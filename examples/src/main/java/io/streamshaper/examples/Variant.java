@@ -33,26 +33,16 @@ import org.apache.kafka.streams.state.Stores;
 enum Variant {
   PASS_THROUGH("pass-through", "a") {
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
-      in.to(out, PRODUCED);
+    void connect(Pipe pipe) {
+      pipe.in.to(pipe.out, PRODUCED);
     }
   },
 
   /** On time: each record passes at once. */
   UNQUEUED("shaper, nothing queued", "b") {
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
-      shape(in, ShaperOptions.defaults(), out, dropped);
+    void connect(Pipe pipe) {
+      shape(pipe, ShaperOptions.defaults());
     }
   },
 
@@ -61,13 +51,8 @@ enum Variant {
     private static final long AGE_MS = 40;
 
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
-      shape(in, ShaperOptions.defaults(), out, dropped);
+    void connect(Pipe pipe) {
+      shape(pipe, ShaperOptions.defaults());
     }
 
     @Override
@@ -84,19 +69,14 @@ enum Variant {
     private static final int PER_MS = 1000;
 
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
+    void connect(Pipe pipe) {
       ShaperOptions options =
           ShaperOptions.builder()
               .time(ShaperOptions.Time.STREAM)
               .rate(1000.0 * PER_MS)
               .burst((long) PER_MS)
               .build();
-      shape(in, options, out, dropped);
+      shape(pipe, options);
     }
 
     @Override
@@ -112,13 +92,8 @@ enum Variant {
 
   STORE("put and delete", "e") {
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
-      buffer(builder, in, 0, out);
+    void connect(Pipe pipe) {
+      buffer(pipe, 0);
     }
   },
 
@@ -130,14 +105,9 @@ enum Variant {
     private static final int SUPPRESSED = 1000;
 
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
+    void connect(Pipe pipe) {
       KTable<String, byte[]> table =
-          in.toTable(
+          pipe.in.toTable(
               Materialized.<String, byte[]>as(Stores.lruMap("table", 1))
                   .withKeySerde(Serdes.String())
                   .withValueSerde(Serdes.ByteArray())
@@ -148,7 +118,7 @@ enum Variant {
               Suppressed.untilTimeLimit(
                   Duration.ofDays(1), BufferConfig.maxRecords(SUPPRESSED).emitEarlyWhenFull()))
           .toStream()
-          .to(out, PRODUCED);
+          .to(pipe.out, PRODUCED);
     }
 
     @Override
@@ -165,13 +135,8 @@ enum Variant {
   /** What {@link #BACKLOG} does, with a store of one's own. */
   STORE_BACKLOG("put, delete later", "g") {
     @Override
-    void connect(
-        StreamsBuilder builder,
-        KStream<String, byte[]> in,
-        long backlog,
-        String out,
-        String dropped) {
-      buffer(builder, in, backlog, out);
+    void connect(Pipe pipe) {
+      buffer(pipe, pipe.backlog);
     }
 
     @Override
@@ -191,8 +156,15 @@ enum Variant {
     this.letter = letter;
   }
 
-  abstract void connect(
-      StreamsBuilder builder, KStream<String, byte[]> in, long backlog, String out, String dropped);
+  /** What a variant is put between. */
+  record Pipe(
+      StreamsBuilder builder,
+      KStream<String, byte[]> in,
+      long backlog,
+      String out,
+      String dropped) {}
+
+  abstract void connect(Pipe pipe);
 
   /** The timestamp that a record gets when its turn comes. */
   long timestampMs(long number, long startMs, long backlog) {
@@ -222,29 +194,27 @@ enum Variant {
     StreamsBuilder builder = new StreamsBuilder();
     Consumed<String, byte[]> consumed =
         Consumed.with(Serdes.String(), Serdes.ByteArray()).withTimestampExtractor(timestamps);
-    connect(builder, builder.stream(in, consumed), backlog, out, dropped);
+    connect(new Pipe(builder, builder.stream(in, consumed), backlog, out, dropped));
     return builder.build();
   }
 
-  private static void shape(
-      KStream<String, byte[]> in, ShaperOptions options, String out, String dropped) {
+  private static void shape(Pipe pipe, ShaperOptions options) {
     Shaped<String, byte[]> shaped =
         Shaper.<String, byte[]>named("shaper")
             .serdes(Serdes.String(), Serdes.ByteArray())
             .options(options)
-            .shape(in);
-    shaped.forwarded().to(out, PRODUCED);
-    shaped.dropped().to(dropped, PRODUCED);
+            .shape(pipe.in);
+    shaped.forwarded().to(pipe.out, PRODUCED);
+    shaped.dropped().to(pipe.dropped, PRODUCED);
   }
 
-  private static void buffer(
-      StreamsBuilder builder, KStream<String, byte[]> in, long backlog, String out) {
-    builder.addStateStore(
+  private static void buffer(Pipe pipe, long backlog) {
+    pipe.builder.addStateStore(
         Stores.keyValueStoreBuilder(
                 Stores.inMemoryKeyValueStore(Buffer.STORE), Serdes.Long(), Serdes.ByteArray())
             .withLoggingEnabled(Map.of()));
     ProcessorSupplier<String, byte[], String, byte[]> buffer = () -> new Buffer(backlog);
-    in.process(buffer, Buffer.STORE).to(out, PRODUCED);
+    pipe.in.process(buffer, Buffer.STORE).to(pipe.out, PRODUCED);
   }
 
   /** The least that a buffer of one's own would do: it could not even be restored. */
