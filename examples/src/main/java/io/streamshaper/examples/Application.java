@@ -7,6 +7,7 @@ import io.streamshaper.Shaper;
 import io.streamshaper.ShaperMetrics;
 import io.streamshaper.ShaperOptions;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -89,14 +90,7 @@ final class Application implements AutoCloseable {
         step,
         "shaper-%08x".formatted(ThreadLocalRandom.current().nextInt()),
         newStateDir());
-    admin
-        .createTopics(
-            topics().stream()
-                .map(topic -> new NewTopic(topic, partitions, ANY_REPLICATION))
-                .toList())
-        .all()
-        .get();
-    awaitTopics();
+    createTopics(admin, topics(), partitions);
   }
 
   private Application(
@@ -143,13 +137,18 @@ final class Application implements AutoCloseable {
     return Files.createTempDirectory("shaper-state");
   }
 
-  /** A broker knows a new topic a little later than the controller that made it. */
-  private void awaitTopics() throws InterruptedException, ExecutionException {
+  /** Makes topics and waits: a broker knows them a little later than the controller does. */
+  static void createTopics(Admin admin, List<String> names, int partitions)
+      throws InterruptedException, ExecutionException {
+    admin
+        .createTopics(
+            names.stream().map(name -> new NewTopic(name, partitions, ANY_REPLICATION)).toList())
+        .all()
+        .get();
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    List<String> wanted = topics();
-    while (!admin.listTopics().names().get().containsAll(wanted)) {
+    while (!admin.listTopics().names().get().containsAll(names)) {
       if (System.nanoTime() > deadline) {
-        throw new IllegalStateException("topics must exist within " + PATIENCE + ": " + wanted);
+        throw new IllegalStateException("topics must exist within " + PATIENCE + ": " + names);
       }
       Thread.sleep(10);
     }
@@ -308,11 +307,15 @@ final class Application implements AutoCloseable {
 
   /** Removes its folder only: for when its broker and this JVM are about to end. */
   void deleteStateDir() {
-    try (Stream<Path> files = Files.walk(stateDir)) {
+    deleteFolder(stateDir);
+  }
+
+  static void deleteFolder(Path folder) {
+    try (Stream<Path> files = Files.walk(folder)) {
       for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
         Files.deleteIfExists(file);
       }
-    } catch (IOException leaveItToTheSystem) {
+    } catch (IOException | UncheckedIOException leaveItToTheSystem) {
       return;
     }
   }

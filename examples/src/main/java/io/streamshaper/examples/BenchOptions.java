@@ -9,21 +9,15 @@ import com.fasterxml.jackson.databind.module.SimpleModule;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.ExecutionException;
-import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.AdminClientConfig;
-import org.apache.kafka.clients.admin.DescribeClusterOptions;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.streams.StreamsConfig;
 import picocli.CommandLine.Help;
@@ -34,7 +28,6 @@ import picocli.CommandLine.Spec;
 
 /** What all benches have in common: a broker, a table, progress, and the same for machines. */
 final class BenchOptions {
-  private static final int REACHABLE_MS = 5_000;
   private static final int PROGRESS_COLUMNS = 79;
   private static final List<String> GUARANTEES =
       List.of(StreamsConfig.AT_LEAST_ONCE, StreamsConfig.EXACTLY_ONCE_V2);
@@ -94,24 +87,8 @@ final class BenchOptions {
   }
 
   private Object work(Work work, String servers) throws Exception {
-    try (Admin admin = admin(servers)) {
+    try (Admin admin = BrokerAdmin.of(spec.commandLine(), servers)) {
       return work.on(admin, servers, stateDir);
-    }
-  }
-
-  private Admin admin(String servers) throws Exception {
-    Admin admin;
-    try {
-      admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, servers));
-    } catch (KafkaException e) {
-      throw refusal("--bootstrap-server", "HOST:PORT of a broker", servers);
-    }
-    try {
-      admin.describeCluster(new DescribeClusterOptions().timeoutMs(REACHABLE_MS)).nodes().get();
-      return admin;
-    } catch (ExecutionException e) {
-      admin.close();
-      throw new IllegalStateException("no broker answers at " + servers, e);
     }
   }
 
@@ -199,13 +176,7 @@ final class BenchOptions {
   }
 
   private void deleteStateDir() {
-    try (Stream<Path> files = Files.walk(stateDir)) {
-      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.deleteIfExists(file);
-      }
-    } catch (IOException | UncheckedIOException leaveItToTheSystem) {
-      return;
-    }
+    Application.deleteFolder(stateDir);
   }
 
   /** JSON has no NaN. */

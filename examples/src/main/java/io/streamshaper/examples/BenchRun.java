@@ -11,9 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
-import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.streams.CloseOptions;
@@ -28,7 +26,6 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  */
 final class BenchRun implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
-  private static final short ANY_REPLICATION = -1;
 
   private final Admin admin;
   private final String bootstrapServers;
@@ -61,24 +58,7 @@ final class BenchRun implements AutoCloseable {
     properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
     acknowledged.register(properties);
     properties.putAll(config);
-    createTopics(admin, out(), dropped());
-  }
-
-  /** Makes topics of one partition and waits until the broker knows them. */
-  static void createTopics(Admin admin, String... names)
-      throws InterruptedException, ExecutionException {
-    admin
-        .createTopics(Stream.of(names).map(name -> new NewTopic(name, 1, ANY_REPLICATION)).toList())
-        .all()
-        .get();
-    List<String> wanted = List.of(names);
-    long deadline = System.nanoTime() + PATIENCE.toNanos();
-    while (!admin.listTopics().names().get().containsAll(wanted)) {
-      if (System.nanoTime() > deadline) {
-        throw new IllegalStateException("topics must exist within " + PATIENCE + ": " + wanted);
-      }
-      Thread.sleep(10);
-    }
+    Application.createTopics(admin, List.of(out(), dropped()), 1);
   }
 
   static void deleteTopics(Admin admin, Collection<String> names) {

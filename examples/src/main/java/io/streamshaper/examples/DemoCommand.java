@@ -8,16 +8,11 @@ import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
 import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.AdminClientConfig;
-import org.apache.kafka.clients.admin.DescribeClusterOptions;
-import org.apache.kafka.common.KafkaException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.Model.CommandSpec;
@@ -40,7 +35,6 @@ final class DemoCommand implements Callable<Integer> {
   private static final long CALL_NANOS = Duration.ofSeconds(1).toNanos() / CAPACITY;
   private static final int DEFAULT_SECONDS = 20;
   private static final int WARM_UP_SECONDS = 10;
-  private static final int REACHABLE_MS = 5_000;
   private static final String LOOPBACK = "127.0.0.1";
 
   private static final String ROW = "%-15s %9s %9s %9s %9s %7s %7s %7s";
@@ -109,8 +103,7 @@ final class DemoCommand implements Callable<Integer> {
 
   private int demonstrate(String servers) throws Exception {
     Thread atExit = new Thread(() -> cleanUp.run(), "demo-clean-up");
-    try (Admin admin = admin(servers)) {
-      checkReachable(admin, servers);
+    try (Admin admin = BrokerAdmin.of(spec.commandLine(), servers)) {
       Runtime.getRuntime().addShutdownHook(atExit);
       if (live) {
         showLive(admin, servers);
@@ -249,23 +242,6 @@ final class DemoCommand implements Callable<Integer> {
 
   private static String number(long value) {
     return "%,d".formatted(value);
-  }
-
-  private Admin admin(String servers) {
-    try {
-      return Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, servers));
-    } catch (KafkaException e) {
-      throw new ParameterException(
-          spec.commandLine(), "--bootstrap-server must be HOST:PORT of a broker, was " + servers);
-    }
-  }
-
-  private static void checkReachable(Admin admin, String servers) throws Exception {
-    try {
-      admin.describeCluster(new DescribeClusterOptions().timeoutMs(REACHABLE_MS)).nodes().get();
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("no broker answers at " + servers, e);
-    }
   }
 
   private void say(String format, Object... args) {

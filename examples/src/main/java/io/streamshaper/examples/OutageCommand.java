@@ -85,7 +85,7 @@ final class OutageCommand implements Callable<Integer> {
   private Result measure(Admin admin, String servers, Path stateDir) throws Exception {
     String id = "bench-%08x".formatted(System.nanoTime());
     String in = id + "-in";
-    BenchRun.createTopics(admin, in);
+    Application.createTopics(admin, List.of(in), 1);
     double quietPerSecond = perSecond / 10.0 / QUIET_KEYS;
     try (Load load = new Load(servers, in, 0.9 * perSecond, QUIET_KEYS, quietPerSecond)) {
       bench.progress("writing what has piled up");

@@ -70,7 +70,7 @@ final class Throughput implements AutoCloseable {
     this.stateDir = stateDir;
     this.setting = setting;
     backlog = Math.min(LARGEST_BACKLOG, setting.records / 5);
-    BenchRun.createTopics(admin, in(true), in(false));
+    Application.createTopics(admin, List.of(in(true), in(false)), 1);
     load(true);
     load(false);
   }
