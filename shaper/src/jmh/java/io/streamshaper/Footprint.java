@@ -72,6 +72,6 @@ public final class Footprint {
 
   private static <K, P extends Packet> FqCodel<K, P> scheduler() {
     return new FqCodel<>(
-        new Codel(1, 2, 1, -1, false, -1), 1, Long.MAX_VALUE, 0, 1, key -> 1, (packet, why) -> {});
+        new Codel(1, 2, 1, -1, false, -1), 1, Long.MAX_VALUE, 0, 1, Object::hashCode, key -> 1, (packet, why) -> {});
   }
 }

@@ -47,6 +47,7 @@ final class Pace {
   private boolean late;
   private boolean readSinceTick;
   private boolean cutShort;
+  private boolean passing;
   private long sliceNanos;
   private long nextIdleSliceNanos;
   private long sliceEndNanos;
@@ -66,7 +67,15 @@ final class Pace {
     sliceEndNanos = nowNanos;
   }
 
-  /** Whether a record of this age may pass at once, nothing being queued; changes nothing. */
+  boolean hasRate() {
+    return bucket != null;
+  }
+
+  /**
+   * Whether a record of this age may pass at once, nothing being queued; changes nothing.
+   *
+   * @param nowNanos does not matter without a rate
+   */
   boolean mayPass(long ageMs, long nowNanos) {
     return bucket == null ? ageMs <= FRESH_MS : !cutShort && bucket.hasTokenAt(nowNanos);
   }
@@ -74,6 +83,7 @@ final class Pace {
   /** A record passes at once. */
   void pass(long nowNanos) {
     readSinceTick = true;
+    passing = true;
     if (bucket != null) {
       bucket.refill(nowNanos);
     }
@@ -81,6 +91,10 @@ final class Pace {
 
   /** A record of this age was read; whether it is time to serve. */
   boolean read(long ageMs, long nowNanos) {
+    if (passing) {
+      sliceEndNanos = nowNanos; // what passed was a slice, and nobody looked at the time
+      passing = false;
+    }
     late = ageMs > lateMs;
     readSinceTick = true;
     sliceNanos = longSliceNanos;
@@ -144,11 +158,6 @@ final class Pace {
   /** Must be called on the task's thread when the task ends. */
   void close() {
     setBacklogged(false);
-  }
-
-  /** A record has passed. */
-  void passed(long nowNanos) {
-    sliceEndNanos = nowNanos;
   }
 
   private boolean readEnough(long nowNanos) {

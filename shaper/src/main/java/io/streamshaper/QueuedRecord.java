@@ -72,7 +72,11 @@ final class QueuedRecord extends Packet {
   }
 
   /** What the shaper found out about a record on its arrival. */
-  record Terms(long enqueueMs, long cost, boolean markable, long expiresNanos) {}
+  record Terms(long enqueueMs, long cost, boolean markable, long expiresNanos) {
+    long sojournNanos(long nowNanos) {
+      return Packet.sojournNanos(enqueueMs * NANOS_PER_MS, nowNanos);
+    }
+  }
 
   /** A record that passes the scheduler without coming to rest. */
   static QueuedRecord passing(Bytes flow, Terms terms) {

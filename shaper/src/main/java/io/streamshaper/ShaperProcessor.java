@@ -31,11 +31,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   /** Flows passed over and records dropped before the clock is looked at again. */
   private static final int WORK_BUDGET = 256;
 
-  /** With more flows still listed, retiring them costs more than a queue would. */
-  private static final int PASSING_FLOWS = 64;
-
   private final Shaper<K, V> shaper;
   private final ShaperOptions options;
+  private final String forwardedName;
+  private final String droppedName;
 
   private ProcessorContext<K, V> context;
   private final Scratch scratch = new Scratch();
@@ -49,14 +48,11 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private Pace pace;
   private FqCodel<Bytes, QueuedRecord> scheduler;
 
-  /** The record that is being processed, while its packet passes the scheduler. */
-  private QueuedRecord passing;
-
-  private Record<K, V> passingRecord;
-
   ShaperProcessor(Shaper<K, V> shaper) {
     this.shaper = shaper;
     this.options = shaper.options();
+    forwardedName = shaper.forwardedName();
+    droppedName = shaper.droppedName();
   }
 
   @Override
@@ -98,8 +94,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   public void process(Record<K, V> record) {
     Record<K, V> arrived = options.sourceHeaders() ? withSource(record) : record;
     long lateMs = latenessMs(record.timestamp());
-    long nowNanos = clock.elapsedNanosWith(record.timestamp());
-    if (scheduler.isEmpty() && hasFewFlows() && pace.mayPass(lateMs, nowNanos)) {
+    // without a rate the time does not matter, and a look at it costs as much as all the rest
+    long nowNanos = pace.hasRate() ? clock.elapsedNanosWith(record.timestamp()) : 0;
+    if (isIdle() && pace.mayPass(lateMs, nowNanos)) {
       pass(arrived, nowNanos);
       return;
     }
@@ -160,29 +157,37 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         flow.key(), flow.packets(), flow.bytes(), Duration.ofNanos(ageNanos), flow.dropping());
   }
 
+  /** Whether a record that came and left now would leave the scheduler as it is. */
+  private boolean isIdle() {
+    if (scheduler.isEmpty() && !scheduler.isIdle()) {
+      scheduler.dequeue(clock.lastNanos(), WORK_BUDGET); // finds nothing, and retires flows
+    }
+    return scheduler.isIdle();
+  }
+
   /** The same decisions as for a record that is queued and served at once, without the queue. */
   private void pass(Record<K, V> record, long nowNanos) {
     boolean costsBytes = shaper.costsBytes();
-    byte[] key = costsBytes || shaper.isByKey() ? serialize(keySerde, record, record.key()) : null;
+    byte[] key = costsBytes ? serialize(keySerde, record, record.key()) : null;
     byte[] value = costsBytes ? serialize(valueSerde, record, record.value()) : null;
-    Bytes flow = shaper.flowOf(record, topic, key);
-    QueuedRecord packet = QueuedRecord.passing(flow, termsOf(record, key, value));
-    scheduler.append(flow, packet);
+    Bytes flow = null;
+    if (!shaper.isByKey()) {
+      flow = shaper.flowOf(record, topic, key);
+      scheduler.weightOf(flow); // a bad one is refused now, not under load
+    }
+    QueuedRecord.Terms terms = termsOf(record, key, value);
+    boolean expired = clock.lastNanosWith(record.timestamp()) > terms.expiresNanos();
+    if (expired && shaper.isByKey()) {
+      flow = shaper.flowOf(record, topic, serialize(keySerde, record, record.key()));
+    }
     received(record);
     pace.pass(nowNanos);
-    passing = packet;
-    passingRecord = record;
-    try {
-      QueuedRecord next = scheduler.dequeue(clock.lastNanos(), Long.MAX_VALUE);
-      if (next != null) {
-        forward(next);
-      }
-    } finally {
-      passing = null;
-      passingRecord = null;
+    long sojournNanos = terms.sojournNanos(clock.lastNanos());
+    if (expired) {
+      drop(record, flow, sojournNanos, DropReason.EXPIRED);
+    } else {
+      forward(record, terms.cost(), sojournNanos);
     }
-    scheduler.dequeue(clock.lastNanos(), WORK_BUDGET); // finds nothing, and retires the flow
-    pace.passed(clock.elapsedNanos());
   }
 
   /** Everything that can fail comes before anything changes. */
@@ -239,30 +244,34 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
       stats.countMarked();
     }
-    stats.countForwarded(queued.sojournNanos(clock.lastNanos()));
-    pace.served(queued.cost());
-    context.forward(record, shaper.forwardedName());
+    forward(record, queued.cost(), queued.sojournNanos(clock.lastNanos()));
+  }
+
+  private void forward(Record<K, V> record, long cost, long sojournNanos) {
+    stats.countForwarded(sojournNanos);
+    pace.served(cost);
+    context.forward(record, forwardedName);
   }
 
   private void drop(QueuedRecord queued, DropReason reason) {
     Record<K, V> record = takeOut(queued);
-    long sojournMs = queued.sojournNanos(clock.lastNanos()) / QueuedRecord.NANOS_PER_MS;
+    drop(record, queued.flow(), queued.sojournNanos(clock.lastNanos()), reason);
+  }
+
+  private void drop(Record<K, V> record, Bytes flow, long sojournNanos, DropReason reason) {
     Record<K, V> dropped =
         new Record<>(record.key(), record.value(), clock.lastMs(), record.headers());
     dropped
         .headers()
         .add(Shaper.REASON_HEADER, text(reason))
-        .add(Shaper.SOJOURN_HEADER, text(sojournMs))
-        .add(Shaper.FLOW_HEADER, queued.flow() == null ? null : queued.flow().get())
+        .add(Shaper.SOJOURN_HEADER, text(sojournNanos / QueuedRecord.NANOS_PER_MS))
+        .add(Shaper.FLOW_HEADER, flow == null ? null : flow.get())
         .add(Shaper.TIMESTAMP_HEADER, text(record.timestamp()));
     stats.countDropped(reason);
-    context.forward(dropped, shaper.droppedName());
+    context.forward(dropped, droppedName);
   }
 
   private Record<K, V> takeOut(QueuedRecord queued) {
-    if (queued == passing) {
-      return passingRecord;
-    }
     Record<K, V> record = read(queued);
     store.remove(queued);
     return record;
@@ -313,10 +322,6 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     return matters ? nowMs - timestampMs : 0;
   }
 
-  private boolean hasFewFlows() {
-    return scheduler.newFlows() + scheduler.oldFlows() <= PASSING_FLOWS;
-  }
-
   private <T> byte[] serialize(Serde<T> serde, Record<K, V> record, T data) {
     return data == null
         ? null
@@ -363,6 +368,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         options.maxRecords(),
         options.maxBytes(),
         options.dropBatch(),
+        new FlowHash(ThreadLocalRandom.current().nextLong()),
         flow -> shaper.weightOf(flow, topic),
         this::drop);
   }

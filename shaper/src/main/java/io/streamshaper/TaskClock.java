@@ -79,6 +79,11 @@ final class TaskClock {
     return lastMs() * NANOS_PER_MS;
   }
 
+  /** Once a record of this timestamp has been taken in. */
+  long lastNanosWith(long timestampMs) {
+    return lastMsWith(timestampMs) * NANOS_PER_MS;
+  }
+
   /** Milliseconds since the epoch. */
   long nowMs() {
     if (!stream) {

@@ -22,10 +22,10 @@ class ShaperCostTest {
   private final Counter values = new Counter();
 
   @Test
-  void ofARecordThatPassesOnlyTheKeyIsSerialized() {
+  void ofARecordThatPassesNothingIsSerialized() {
     try (TestTopology test = run(patient(1e6))) {
       assertThat(test.forwarded).hasSize(RECORDS);
-      keys.assertCounts(RECORDS, 0);
+      keys.assertCounts(0, 0);
       values.assertCounts(0, 0);
       assertThat(test.changes).isEmpty();
     }
@@ -36,7 +36,7 @@ class ShaperCostTest {
     try (TestTopology test = run(patient(1000).burst(1))) {
       test.drain();
       assertThat(test.forwarded).hasSize(RECORDS);
-      keys.assertCounts(RECORDS, RECORDS - 1);
+      keys.assertCounts(RECORDS - 1, RECORDS - 1);
       values.assertCounts(RECORDS - 1, RECORDS - 1);
     }
   }
@@ -45,7 +45,7 @@ class ShaperCostTest {
   void ofARecordThatIsDroppedEachPartIsSerializedOnceAndDeserializedOnce() {
     try (TestTopology test = run(patient(1).burst(1).maxRecords(1).dropBatch(1))) {
       assertThat(test.dropped).hasSize(RECORDS - 2);
-      keys.assertCounts(RECORDS, RECORDS - 2);
+      keys.assertCounts(RECORDS - 1, RECORDS - 2);
       values.assertCounts(RECORDS - 1, RECORDS - 2);
     }
   }

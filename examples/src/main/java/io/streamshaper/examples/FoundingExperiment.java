@@ -56,6 +56,7 @@ final class FoundingExperiment {
             FLOOD_LIMIT,
             0,
             BATCH,
+            Object::hashCode,
             key -> 1,
             (packet, reason) -> lost[0] += packet.bytes() == 0 ? 1 : 0);
     int sent = 0;

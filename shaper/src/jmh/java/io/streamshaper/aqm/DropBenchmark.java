@@ -45,6 +45,7 @@ public class DropBenchmark {
             1000,
             0,
             64,
+            Object::hashCode,
             key -> 1,
             (packet, cause) -> dropped++);
   }

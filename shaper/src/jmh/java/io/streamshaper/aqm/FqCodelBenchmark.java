@@ -63,6 +63,7 @@ public class FqCodelBenchmark {
             Integer.MAX_VALUE,
             0,
             64,
+            Object::hashCode,
             key -> 1,
             (packet, reason) -> {});
     deque = new ArrayDeque<>();

@@ -55,6 +55,7 @@ public class OverlimitBenchmark {
             FLOWS * PACKETS_PER_FLOW,
             0,
             batch,
+            Object::hashCode,
             key -> 1,
             (packet, reason) -> spare.add(packet));
     deque = new ArrayDeque<>();

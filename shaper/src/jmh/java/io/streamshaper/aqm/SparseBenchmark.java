@@ -45,6 +45,7 @@ public class SparseBenchmark {
             1000,
             0,
             64,
+            Object::hashCode,
             key -> 1,
             (packet, reason) -> {});
     passing = new Packet(0, 1, 100, false, Packet.NEVER);

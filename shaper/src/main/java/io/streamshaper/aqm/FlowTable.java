@@ -1,6 +1,7 @@
 package io.streamshaper.aqm;
 
 import java.util.Objects;
+import java.util.function.ToIntFunction;
 
 /**
  * The known flows by key: a hash table whose chains are the flows themselves. What is forgotten is
@@ -9,16 +10,25 @@ import java.util.Objects;
 final class FlowTable<K, P extends Packet> {
   static final int MOST_SPARE = 4096;
 
+  private final ToIntFunction<? super K> hash;
   private Flow<K, P>[] chains = newArray(16);
   private int size;
   private Flow<K, P> spare;
   private int spares;
 
+  /** Flows of other keys that were passed over since the start. */
+  long steps;
+
+  FlowTable(ToIntFunction<? super K> hash) {
+    this.hash = hash;
+  }
+
   /** The flow of a key, or null. */
   Flow<K, P> get(K key) {
-    int hash = hash(key);
-    Flow<K, P> flow = chains[hash & (chains.length - 1)];
-    while (flow != null && !(flow.hash == hash && Objects.equals(flow.key, key))) {
+    int keyHash = hash.applyAsInt(key);
+    Flow<K, P> flow = chains[keyHash & (chains.length - 1)];
+    while (flow != null && !(flow.hash == keyHash && Objects.equals(flow.key, key))) {
+      steps++;
       flow = flow.chained;
     }
     return flow;
@@ -36,7 +46,7 @@ final class FlowTable<K, P extends Packet> {
       spare = flow.chained;
       spares--;
     }
-    flow.begin(key, hash(key), weight);
+    flow.begin(key, hash.applyAsInt(key), weight);
     chain(flow);
     size++;
     return flow;
@@ -50,6 +60,7 @@ final class FlowTable<K, P extends Packet> {
       chains[index] = flow.chained;
     } else {
       while (before.chained != flow) {
+        steps++;
         before = before.chained;
       }
       before.chained = flow.chained;
@@ -83,12 +94,6 @@ final class FlowTable<K, P extends Packet> {
     int index = flow.hash & (chains.length - 1);
     flow.chained = chains[index];
     chains[index] = flow;
-  }
-
-  /** Brings the upper bits down: the index is made of the lower ones. */
-  private static int hash(Object key) {
-    int hash = Objects.hashCode(key);
-    return hash ^ (hash >>> 16);
   }
 
   @SuppressWarnings({"unchecked", "rawtypes"}) // Java has no generic arrays

@@ -20,7 +20,7 @@ import java.util.function.ToIntFunction;
  * Deficit Round Robin", 1995; here a deficit may be overdrawn by one packet instead of saved up).
  */
 public final class FqCodel<K, P extends Packet> {
-  /** Most idle flows looked at in one call, to see whether they can be forgotten. */
+  /** Most idle flows looked at before a packet leaves, to see whether they can be forgotten. */
   private static final int FORGET_BATCH = 2;
 
   /**
@@ -38,7 +38,7 @@ public final class FqCodel<K, P extends Packet> {
   private final BiConsumer<? super P, DropReason> onDrop;
   private final BiPredicate<P, DropReason> drop = this::drop;
 
-  private final FlowTable<K, P> flows = new FlowTable<>();
+  private final FlowTable<K, P> flows;
   private final FlowList<K, P> newFlows = new FlowList<>();
   private final FlowList<K, P> oldFlows = new FlowList<>();
 
@@ -62,6 +62,8 @@ public final class FqCodel<K, P extends Packet> {
    * @param limit most packets queued, at least 1
    * @param limitBytes most bytes queued; 0 means no such limit
    * @param dropBatch most packets dropped each time that a limit is exceeded, at least 1
+   * @param hash of a flow's key, null included if that is one; who chooses keys should not be able
+   *     to choose them to collide
    * @param weight a flow's multiple of the quantum, at least 1; asked when a flow becomes known,
    *     before anything has changed
    * @param onDrop told of each dropped packet; must not call this object
@@ -73,6 +75,7 @@ public final class FqCodel<K, P extends Packet> {
       long limit,
       long limitBytes,
       int dropBatch,
+      ToIntFunction<? super K> hash,
       ToIntFunction<? super K> weight,
       BiConsumer<? super P, DropReason> onDrop) {
     Check.atLeast("quantum", quantum, 1);
@@ -85,6 +88,7 @@ public final class FqCodel<K, P extends Packet> {
     this.limitBytes = limitBytes;
     this.dropBatch = dropBatch;
     this.weight = weight;
+    flows = new FlowTable<>(hash);
     this.onDrop = onDrop;
   }
 
@@ -146,7 +150,7 @@ public final class FqCodel<K, P extends Packet> {
   public P dequeue(long timeNanos, long budget) {
     nowNanos = Math.max(nowNanos, timeNanos);
     work = budget;
-    forgetIdleFlows();
+    forgetIdleFlows(FORGET_BATCH);
     for (Flow<K, P> flow = next(); flow != null && work > 0; flow = next()) {
       visits++;
       if (flow.deficit <= 0 && !isOneTooMany(flow)) {
@@ -165,12 +169,18 @@ public final class FqCodel<K, P extends Packet> {
         work--;
       }
     }
+    forgetIdleFlows(work);
     return null;
   }
 
   /** Whether no packet is queued. */
   public boolean isEmpty() {
     return packets == 0;
+  }
+
+  /** Whether a packet that came and left now, in time, would change nothing here. */
+  public boolean isIdle() {
+    return packets == 0 && newFlows.isEmpty() && oldFlows.isEmpty();
   }
 
   /** Packets queued. */
@@ -227,10 +237,15 @@ public final class FqCodel<K, P extends Packet> {
 
   /** Flows looked at and heap levels moved since the start: what must not grow with the flows. */
   long steps() {
-    return visits + fattest.steps;
+    return visits + flows.steps + fattest.steps;
   }
 
-  private int weightOf(K key) {
+  /**
+   * The weight of a flow, as its function says.
+   *
+   * @throws IllegalArgumentException if it is below 1
+   */
+  public int weightOf(K key) {
     int flowWeight = weight.applyAsInt(key);
     Check.atLeast("weight", flowWeight, 1);
     return flowWeight;
@@ -335,8 +350,8 @@ public final class FqCodel<K, P extends Packet> {
     bytes -= packet.bytes();
   }
 
-  private void forgetIdleFlows() {
-    for (int i = 0; i < FORGET_BATCH; i++) {
+  private void forgetIdleFlows(long most) {
+    for (long i = 0; i < most; i++) {
       Flow<K, P> flow = idleFlows.first();
       if (flow == null || !codel.mayForget(flow, nowNanos)) {
         return;

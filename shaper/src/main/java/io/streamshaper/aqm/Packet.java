@@ -77,6 +77,11 @@ public class Packet {
 
   /** Time since the enqueue time: 0 if that is in the future, never wrapped. */
   public final long sojournNanos(long nowNanos) {
+    return sojournNanos(timestampNanos, nowNanos);
+  }
+
+  /** The same, of a packet with this enqueue time. */
+  public static long sojournNanos(long timestampNanos, long nowNanos) {
     if (nowNanos <= timestampNanos) {
       return 0;
     }

@@ -66,7 +66,14 @@ class CostTest {
       int limit = PACKETS_PER_FLOW * flows;
       scheduler =
           new FqCodel<>(
-              settings.codel(), 1, limit, 0, 1, key -> 1, (packet, reason) -> left.add(packet));
+              settings.codel(),
+              1,
+              limit,
+              0,
+              1,
+              Object::hashCode,
+              key -> 1,
+              (packet, reason) -> left.add(packet));
       keys = IntStream.range(0, flows).boxed().toArray(Integer[]::new);
       left.add(packet());
       if (traffic != Traffic.SPARSE) {

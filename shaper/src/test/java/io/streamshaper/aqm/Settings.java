@@ -1,5 +1,6 @@
 package io.streamshaper.aqm;
 
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.ToIntFunction;
@@ -27,7 +28,8 @@ final class Settings {
   }
 
   FqCodel<String, KeyedPacket> scheduler(Codel codel, BiConsumer<KeyedPacket, DropReason> onDrop) {
-    return new FqCodel<>(codel, quantum, limit, limitBytes, dropBatch, weight, onDrop);
+    return new FqCodel<>(
+        codel, quantum, limit, limitBytes, dropBatch, Objects::hashCode, weight, onDrop);
   }
 
   FqCodel<String, KeyedPacket> scheduler(
