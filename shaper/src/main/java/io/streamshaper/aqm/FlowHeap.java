@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The listed flows with the fattest on top: an indexed binary heap, so that finding the victim of
- * an overlimit drop is never a scan. Fattest is the largest backlog per weight, compared exactly;
- * among equals the flow that has been listed longest.
+ * The flows with packets, and listed ones without, with the fattest on top: an indexed binary heap,
+ * so that finding the victim of an overlimit drop is never a scan. Fattest is the largest backlog
+ * per weight, compared exactly; among equals the flow that has been listed longest.
  *
  * <p>A flow's place goes by its {@link Flow#rank}, which is at least its backlog: a flow that is
  * served keeps its place until it is on top, and most have grown again by then. How many places may
@@ -52,31 +52,54 @@ final class FlowHeap<K, P extends Packet> {
     return size;
   }
 
+  /** Takes out all flows, which must be empty, in constant time. */
+  void clear() {
+    size = 0;
+    outdated = 0;
+  }
+
   void add(Flow<K, P> flow) {
+    clearPlace(flow);
     if (size == heap.length) {
       heap = Arrays.copyOf(heap, 2 * size);
     }
+    flow.outdated = false;
     flow.rank = flow.backlog;
     place(flow, size++);
     siftUp(flow);
   }
 
+  /** Also forgets a flow that was taken out with all the others. */
   void remove(Flow<K, P> flow) {
     int hole = flow.heapIndex;
+    if (contains(flow)) {
+      keepUp(flow);
+      Flow<K, P> moved = heap[--size];
+      heap[size] = null;
+      if (moved != flow) {
+        place(moved, hole);
+        siftUp(moved);
+        siftDown(moved);
+      }
+    } else {
+      clearPlace(flow);
+    }
     flow.heapIndex = ABSENT;
-    keepUp(flow);
-    Flow<K, P> moved = heap[--size];
-    heap[size] = null;
-    if (moved != flow) {
-      place(moved, hole);
-      siftUp(moved);
-      siftDown(moved);
+    flow.outdated = false;
+  }
+
+  /** Where it was when all were taken out, unless another is there by now. */
+  private void clearPlace(Flow<K, P> flow) {
+    if (flow.heapIndex != ABSENT && heap[flow.heapIndex] == flow) {
+      heap[flow.heapIndex] = null;
     }
   }
 
   /** Must be called after the backlog grew. */
   void grown(Flow<K, P> flow) {
-    if (flow.backlog >= flow.rank) {
+    if (!contains(flow)) {
+      add(flow);
+    } else if (flow.backlog >= flow.rank) {
       keepUp(flow);
       if (flow.backlog > flow.rank) {
         flow.rank = flow.backlog;
@@ -87,7 +110,7 @@ final class FlowHeap<K, P extends Packet> {
 
   /** Must be called after the backlog shrank. */
   void shrunk(Flow<K, P> flow) {
-    if (!flow.outdated && flow.backlog < flow.rank) {
+    if (!flow.outdated && flow.backlog < flow.rank && contains(flow)) {
       flow.outdated = true;
       outdated++;
       if (outdated > MOST_OUTDATED) {
@@ -98,9 +121,17 @@ final class FlowHeap<K, P extends Packet> {
 
   /** Takes its place by its backlog. */
   void mend(Flow<K, P> flow) {
-    keepUp(flow);
-    flow.rank = flow.backlog;
-    siftDown(flow);
+    if (contains(flow)) {
+      keepUp(flow);
+      flow.rank = flow.backlog;
+      siftDown(flow);
+    }
+  }
+
+  /** Of those taken out together, some are still where they were, but beyond the end. */
+  boolean contains(Flow<K, P> flow) {
+    int index = flow.heapIndex;
+    return index >= 0 && index < size && heap[index] == flow;
   }
 
   /** Its place is, or is about to be, by its backlog. */

@@ -23,9 +23,12 @@ final class FlowTable<K, P extends Packet> {
     this.hash = hash;
   }
 
-  /** The flow of a key, or null. */
-  Flow<K, P> get(K key) {
-    int keyHash = hash.applyAsInt(key);
+  int hash(K key) {
+    return hash.applyAsInt(key);
+  }
+
+  /** The flow of a key that has this hash, or null. */
+  Flow<K, P> get(K key, int keyHash) {
     Flow<K, P> flow = chains[keyHash & (chains.length - 1)];
     while (flow != null && !(flow.hash == keyHash && Objects.equals(flow.key, key))) {
       steps++;
@@ -34,8 +37,8 @@ final class FlowTable<K, P extends Packet> {
     return flow;
   }
 
-  /** A new flow, of a key that has none. */
-  Flow<K, P> add(K key, int weight) {
+  /** A new flow, of a key that has this hash and no flow. */
+  Flow<K, P> add(K key, int keyHash, int weight) {
     if (size == chains.length) {
       grow();
     }
@@ -46,7 +49,7 @@ final class FlowTable<K, P extends Packet> {
       spare = flow.chained;
       spares--;
     }
-    flow.begin(key, hash.applyAsInt(key), weight);
+    flow.begin(key, keyHash, weight);
     chain(flow);
     size++;
     return flow;

@@ -109,9 +109,10 @@ public final class FqCodel<K, P extends Packet> {
    * @throws IllegalArgumentException if the flow's weight is below 1; nothing has changed then
    */
   public void append(K key, P packet) {
-    Flow<K, P> flow = flows.get(key);
+    int hash = flows.hash(key);
+    Flow<K, P> flow = flows.get(key, hash);
     if (flow == null) {
-      flow = flows.add(key, weightOf(key));
+      flow = flows.add(key, hash, weightOf(key));
     }
     flow.offer(packet);
     packets++;
@@ -231,7 +232,7 @@ public final class FqCodel<K, P extends Packet> {
 
   /** A flow's state; null if nothing is known of it. */
   public FlowState<K> flow(K key) {
-    Flow<K, P> flow = flows.get(key);
+    Flow<K, P> flow = flows.get(key, flows.hash(key));
     return flow == null ? null : flow.state();
   }
 
@@ -346,6 +347,9 @@ public final class FqCodel<K, P extends Packet> {
 
   private void remove(P packet) {
     packets--;
+    if (packets == 0) {
+      fattest.clear();
+    }
     cost -= packet.cost();
     bytes -= packet.bytes();
   }
