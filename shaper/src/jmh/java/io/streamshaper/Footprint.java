@@ -50,7 +50,7 @@ public final class Footprint {
               key,
               VALUE);
       scheduler.append(Bytes.wrap(key), queued);
-      store.put(queued.storeKey(), queued.value);
+      store.put(queued.storeKey(), queued.encoded());
       own += key.length + VALUE.length;
     }
     return own;

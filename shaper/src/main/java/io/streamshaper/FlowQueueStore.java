@@ -184,9 +184,9 @@ final class FlowQueueStore implements StateStore {
     queued.value = null;
   }
 
-  /** The bytes of a record. */
+  /** The bytes of a record; null if it has not been encoded yet. */
   byte[] valueOf(QueuedRecord queued) {
-    if (queued.value != null) {
+    if (queued.value != null || !queued.saved) {
       return queued.value;
     }
     byte[] stored = inner.get(queued.storeKey());
@@ -261,7 +261,7 @@ final class FlowQueueStore implements StateStore {
 
   private void saveArrivals() {
     for (QueuedRecord queued = firstUnsaved; queued != null; queued = queued.newer) {
-      inner.put(queued.storeKey(), queued.value);
+      inner.put(queued.storeKey(), queued.encoded());
       queued.saved = true;
       if (spill) {
         queued.value = null;

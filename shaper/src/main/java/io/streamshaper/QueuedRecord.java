@@ -48,7 +48,10 @@ final class QueuedRecord extends Packet {
 
   private final boolean hasFlow;
 
-  /** Null while only the store has the bytes. */
+  /** As it came; null once it is encoded: most leave before a commit, and never are. */
+  private Content content;
+
+  /** As it is stored; null until it is encoded, and while only the store has the bytes. */
   byte[] value;
 
   /** Whether the store has it. */
@@ -59,16 +62,10 @@ final class QueuedRecord extends Packet {
 
   QueuedRecord newer;
 
-  private QueuedRecord(byte[] storeKey, boolean hasFlow, Terms terms, byte[] value) {
-    super(
-        terms.enqueueMs * NANOS_PER_MS,
-        terms.cost,
-        value == null ? 0 : value.length,
-        terms.markable,
-        terms.expiresNanos);
+  private QueuedRecord(byte[] storeKey, boolean hasFlow, Terms terms, long bytes) {
+    super(terms.enqueueMs * NANOS_PER_MS, terms.cost, bytes, terms.markable, terms.expiresNanos);
     this.storeKey = storeKey;
     this.hasFlow = hasFlow;
-    this.value = value;
   }
 
   /** What the shaper found out about a record on its arrival. */
@@ -76,11 +73,6 @@ final class QueuedRecord extends Packet {
     long sojournNanos(long nowNanos) {
       return Packet.sojournNanos(enqueueMs * NANOS_PER_MS, nowNanos);
     }
-  }
-
-  /** A record that passes the scheduler without coming to rest. */
-  static QueuedRecord passing(Bytes flow, Terms terms) {
-    return new QueuedRecord(storeKey(flow, 0).get(), flow != null, terms, null);
   }
 
   /**
@@ -94,8 +86,10 @@ final class QueuedRecord extends Packet {
   static QueuedRecord resting(
       Bytes flow, long sequence, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
     byte[] storeKey = storeKey(flow, sequence).get();
-    byte[] stored = encode(storeKey, flow, terms, record, key, value);
-    return new QueuedRecord(storeKey, flow != null, terms, stored);
+    Content content = Content.of(flow, terms, record, key, value);
+    QueuedRecord queued = new QueuedRecord(storeKey, flow != null, terms, content.size());
+    queued.content = content;
+    return queued;
   }
 
   /**
@@ -105,9 +99,10 @@ final class QueuedRecord extends Packet {
    *     found
    */
   static QueuedRecord read(String store, Bytes storeKey, byte[] stored) {
-    Content content = Content.of(store, storeKey, stored);
+    Stored read = Stored.of(store, storeKey, stored);
     QueuedRecord queued =
-        new QueuedRecord(storeKey.get(), content.flow != null, content.terms, stored);
+        new QueuedRecord(storeKey.get(), read.content.has(HAS_FLOW), read.terms, stored.length);
+    queued.value = stored;
     queued.saved = true;
     return queued;
   }
@@ -130,7 +125,7 @@ final class QueuedRecord extends Packet {
   /**
    * The record as it came: key, value, timestamp and headers.
    *
-   * @param stored its bytes
+   * @param stored its bytes; does not matter until it is encoded
    * @param topic what the deserializers are told
    * @throws SerializationException if the bytes cannot be read
    */
@@ -141,11 +136,21 @@ final class QueuedRecord extends Packet {
       Scratch scratch,
       Deserializer<? extends K> keys,
       Deserializer<? extends V> values) {
-    Content content = Content.of(store, storeKey(), stored);
-    Headers given = scratch.of(content.headers);
-    K key = content.key == null ? null : keys.deserialize(topic, given, content.key);
-    V value = content.value == null ? null : values.deserialize(topic, given, content.value);
-    return new Record<>(key, value, content.timestampMs, content.headers);
+    Content found = content == null ? Stored.of(store, storeKey(), stored).content : content;
+    byte[] keyBytes = found.key(storeKey);
+    Headers given = scratch.of(found.headers);
+    K key = keyBytes == null ? null : keys.deserialize(topic, given, keyBytes);
+    V recordValue = found.value == null ? null : values.deserialize(topic, given, found.value);
+    return new Record<>(key, recordValue, found.timestampMs, found.headers);
+  }
+
+  /** The value under which it is stored; null if only the store has it. */
+  byte[] encoded() {
+    if (content != null) {
+      value = encode();
+      content = null;
+    }
+    return value;
   }
 
   static Bytes storeKey(Bytes flow, long sequence) {
@@ -161,74 +166,30 @@ final class QueuedRecord extends Packet {
     return Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length));
   }
 
-  private static byte[] encode(
-      byte[] storeKey, Bytes flow, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
-    Header[] headers = record.headers().toArray();
-    byte[][] names = new byte[headers.length][];
-    int headerBytes = headers.length == 0 ? 0 : Integer.BYTES;
-    for (int i = 0; i < headers.length; i++) {
-      names[i] = headers[i].key().getBytes(StandardCharsets.UTF_8);
-      headerBytes += sizeOf(names[i]) + sizeOf(headers[i].value());
+  private byte[] encode() {
+    ByteBuffer out = ByteBuffer.allocate((int) bytes());
+    out.put(VERSION).putShort((short) content.flags).putLong(content.timestampMs);
+    if (content.has(HAS_ENQUEUE_TIME)) {
+      out.putLong(timestampNanos() / NANOS_PER_MS);
     }
-    boolean keyIsFlow = key != null && flow != null && Arrays.equals(key, flow.get());
-    int flags = 0;
-    int size = PREFIX_BYTES + headerBytes + CHECKSUM_BYTES;
-    if (flow != null) {
-      flags |= HAS_FLOW;
+    if (content.has(HAS_EXPIRY)) {
+      out.putLong(expiresNanos());
     }
-    if (key != null) {
-      flags |= HAS_KEY;
-      if (keyIsFlow) {
-        flags |= KEY_IS_FLOW;
-      } else {
-        size += sizeOf(key);
-      }
+    if (content.has(HAS_COST)) {
+      out.putLong(cost());
     }
-    if (value != null) {
-      flags |= HAS_VALUE;
-      size += sizeOf(value);
+    if (content.key != null) {
+      putBytes(out, content.key);
     }
-    if (headers.length > 0) {
-      flags |= HAS_HEADERS;
+    if (content.value != null) {
+      putBytes(out, content.value);
     }
-    if (terms.enqueueMs != record.timestamp()) {
-      flags |= HAS_ENQUEUE_TIME;
-      size += Long.BYTES;
-    }
-    if (terms.expiresNanos != NEVER) {
-      flags |= HAS_EXPIRY;
-      size += Long.BYTES;
-    }
-    if (terms.cost != 1) {
-      flags |= HAS_COST;
-      size += Long.BYTES;
-    }
-    if (terms.markable) {
-      flags |= MARKABLE;
-    }
-
-    ByteBuffer out = ByteBuffer.allocate(size);
-    out.put(VERSION).putShort((short) flags).putLong(record.timestamp());
-    if ((flags & HAS_ENQUEUE_TIME) != 0) {
-      out.putLong(terms.enqueueMs);
-    }
-    if ((flags & HAS_EXPIRY) != 0) {
-      out.putLong(terms.expiresNanos);
-    }
-    if ((flags & HAS_COST) != 0) {
-      out.putLong(terms.cost);
-    }
-    if (key != null && !keyIsFlow) {
-      putBytes(out, key);
-    }
-    if (value != null) {
-      putBytes(out, value);
-    }
-    if (headers.length > 0) {
+    if (content.has(HAS_HEADERS)) {
+      Header[] headers = content.headers.toArray();
       out.putInt(headers.length);
-      for (int i = 0; i < headers.length; i++) {
-        putBytes(out, names[i]);
-        putBytes(out, headers[i].value());
+      for (Header header : headers) {
+        putBytes(out, header.key().getBytes(StandardCharsets.UTF_8));
+        putBytes(out, header.value());
       }
     }
     out.putInt(checksum(storeKey, out.array(), out.position()));
@@ -254,12 +215,66 @@ final class QueuedRecord extends Packet {
     return (int) crc.getValue();
   }
 
-  /** What the bytes say, checked. */
+  /**
+   * The parts of a record that the scheduler does not need.
+   *
+   * @param key null also if it is the flow
+   * @param headers null if there are none
+   */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  private record Content(
-      Bytes flow, Terms terms, long timestampMs, byte[] key, byte[] value, Headers headers) {
+  private record Content(int flags, long timestampMs, byte[] key, byte[] value, Headers headers) {
 
-    static Content of(String store, Bytes storeKey, byte[] stored) {
+    /** Copies: serializers may use an array again, and headers are everybody's. */
+    static Content of(Bytes flow, Terms terms, Record<?, ?> record, byte[] key, byte[] value) {
+      boolean keyIsFlow = key != null && flow != null && Arrays.equals(key, flow.get());
+      boolean hasHeaders = record.headers().toArray().length > 0;
+      int flags =
+          (flow == null ? 0 : HAS_FLOW)
+              | (key == null ? 0 : HAS_KEY)
+              | (keyIsFlow ? KEY_IS_FLOW : 0)
+              | (value == null ? 0 : HAS_VALUE)
+              | (hasHeaders ? HAS_HEADERS : 0)
+              | (terms.enqueueMs == record.timestamp() ? 0 : HAS_ENQUEUE_TIME)
+              | (terms.expiresNanos == NEVER ? 0 : HAS_EXPIRY)
+              | (terms.cost == 1 ? 0 : HAS_COST)
+              | (terms.markable ? MARKABLE : 0);
+      return new Content(
+          flags,
+          record.timestamp(),
+          key == null || keyIsFlow ? null : key.clone(),
+          value == null ? null : value.clone(),
+          hasHeaders ? new Record<>(null, null, 0, record.headers()).headers() : null);
+    }
+
+    boolean has(int flag) {
+      return (flags & flag) != 0;
+    }
+
+    byte[] key(byte[] storeKey) {
+      return has(KEY_IS_FLOW) ? flowOf(storeKey).get() : key;
+    }
+
+    /** Bytes once encoded. */
+    long size() {
+      long size = PREFIX_BYTES + CHECKSUM_BYTES;
+      size +=
+          (long) Long.BYTES * Integer.bitCount(flags & (HAS_ENQUEUE_TIME | HAS_EXPIRY | HAS_COST));
+      size += key == null ? 0 : sizeOf(key);
+      size += value == null ? 0 : sizeOf(value);
+      if (headers != null) {
+        size += Integer.BYTES;
+        for (Header header : headers) {
+          size += sizeOf(header.key().getBytes(StandardCharsets.UTF_8)) + sizeOf(header.value());
+        }
+      }
+      return size;
+    }
+  }
+
+  /** What the bytes say, checked. */
+  private record Stored(Terms terms, Content content) {
+
+    static Stored of(String store, Bytes storeKey, byte[] stored) {
       try {
         return parse(storeKey.get(), stored);
       } catch (IllegalArgumentException | BufferUnderflowException e) {
@@ -278,7 +293,7 @@ final class QueuedRecord extends Packet {
       }
     }
 
-    private static Content parse(byte[] storeKey, byte[] stored) {
+    private static Stored parse(byte[] storeKey, byte[] stored) {
       if (storeKey.length < Long.BYTES || stored.length < PREFIX_BYTES + CHECKSUM_BYTES) {
         throw new BufferUnderflowException();
       }
@@ -308,14 +323,14 @@ final class QueuedRecord extends Packet {
       long expiresNanos = (flags & HAS_EXPIRY) == 0 ? NEVER : in.getLong();
       long cost = (flags & HAS_COST) == 0 ? 1 : in.getLong();
       between("cost", 1, Long.MAX_VALUE, cost);
-      Bytes flow = hasFlow ? flowOf(storeKey) : null;
       byte[] key = null;
-      if ((flags & HAS_KEY) != 0) {
-        key = keyIsFlow ? flow.get() : getBytes(in, in.getInt());
+      if ((flags & HAS_KEY) != 0 && !keyIsFlow) {
+        key = getBytes(in, in.getInt());
       }
       byte[] value = (flags & HAS_VALUE) == 0 ? null : getBytes(in, in.getInt());
-      Headers headers = new Record<>(null, null, 0).headers();
-      int headerCount = (flags & HAS_HEADERS) == 0 ? 0 : in.getInt();
+      boolean hasHeaders = (flags & HAS_HEADERS) != 0;
+      int headerCount = hasHeaders ? in.getInt() : 0;
+      Headers headers = hasHeaders ? new Record<>(null, null, 0).headers() : null;
       for (int i = 0; i < headerCount; i++) {
         String name = new String(getBytes(in, in.getInt()), StandardCharsets.UTF_8);
         int length = in.getInt();
@@ -325,7 +340,7 @@ final class QueuedRecord extends Packet {
         throw new IllegalArgumentException(in.remaining() + " bytes too long");
       }
       Terms terms = new Terms(enqueueMs, cost, (flags & MARKABLE) != 0, expiresNanos);
-      return new Content(flow, terms, timestampMs, key, value, headers);
+      return new Stored(terms, new Content(flags, timestampMs, key, value, headers));
     }
 
     private static long between(String name, long least, long most, long number) {

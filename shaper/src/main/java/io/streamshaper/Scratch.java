@@ -10,7 +10,11 @@ import org.apache.kafka.streams.processor.api.Record;
 final class Scratch {
   private Headers empty = copyOf(null);
 
-  /** A copy, valid until the next call. */
+  /**
+   * A copy, valid until the next call.
+   *
+   * @param headers null if there are none
+   */
   Headers of(Headers headers) {
     if (!isEmpty(headers)) {
       return copyOf(headers);
@@ -22,7 +26,7 @@ final class Scratch {
   }
 
   private static boolean isEmpty(Headers headers) {
-    return headers.toArray().length == 0;
+    return headers == null || headers.toArray().length == 0;
   }
 
   private static Headers copyOf(Headers headers) {

@@ -209,6 +209,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
    * find more queued than its limits allow.
    */
   private void enforceLimits() {
+    if (!scheduler.isOverLimit()) {
+      return;
+    }
     long endNanos = clock.elapsedNanos() + Pace.BOUND_NANOS;
     while (scheduler.enforceLimits() && clock.elapsedNanos() < endNanos) {}
   }

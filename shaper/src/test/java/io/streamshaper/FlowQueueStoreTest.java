@@ -306,7 +306,7 @@ class FlowQueueStoreTest {
   @CsvSource({"0, of format", "11, with a wrong checksum"})
   void whatCannotBeReadIsNamed(int at, String was) {
     start(true);
-    commit(() -> add("a").value[at]++);
+    commit(() -> add("a").encoded()[at]++);
     commit(
         () ->
             assertThatThrownBy(() -> reopened(true))

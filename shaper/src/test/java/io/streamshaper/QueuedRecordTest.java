@@ -170,7 +170,7 @@ class QueuedRecordTest {
   private static void checkGolden(Sample sample, String storeKey, String stored) {
     QueuedRecord queued = sample.queued();
     assertThat(HexFormat.of().formatHex(queued.storeKey().get())).isEqualTo(storeKey);
-    assertThat(HexFormat.of().formatHex(queued.value)).isEqualTo(stored);
+    assertThat(HexFormat.of().formatHex(queued.encoded())).isEqualTo(stored);
     Bytes key = Bytes.wrap(HexFormat.of().parseHex(storeKey));
     assertThat(describe(key, HexFormat.of().parseHex(stored))).isEqualTo(sample.describe());
   }
@@ -178,9 +178,9 @@ class QueuedRecordTest {
   @Property(tries = 2000)
   void whatIsWrittenIsWhatIsRead(@ForAll("samples") Sample sample) {
     QueuedRecord queued = sample.queued();
-    assertThat(describe(queued.storeKey(), queued.value)).isEqualTo(sample.describe());
-    assertThat(queued.bytes()).isEqualTo(queued.value.length);
-    QueuedRecord read = QueuedRecord.read("s", queued.storeKey(), queued.value);
+    assertThat(describe(queued.storeKey(), queued.encoded())).isEqualTo(sample.describe());
+    assertThat(queued.bytes()).isEqualTo(queued.encoded().length);
+    QueuedRecord read = QueuedRecord.read("s", queued.storeKey(), queued.encoded());
     assertThat(read.storeKey()).isEqualTo(queued.storeKey());
     assertThat(read.saved).isTrue();
     assertThat(queued.saved).isFalse();
@@ -224,8 +224,8 @@ class QueuedRecordTest {
     List<QueuedRecord> originals = originals();
     for (int i = 0; i < 500_000; i++) {
       QueuedRecord original = originals.get(random.nextInt(originals.size()));
-      byte[] mutated = mutate(random, original.value, originals);
-      if (Arrays.equals(mutated, original.value)) {
+      byte[] mutated = mutate(random, original.encoded(), originals);
+      if (Arrays.equals(mutated, original.encoded())) {
         continue;
       }
       try {
@@ -251,7 +251,7 @@ class QueuedRecordTest {
       if (random.nextInt(8) == 0) {
         key = mutate(random, key, originals);
       }
-      byte[] mutated = withChecksum(key, mutate(random, original.value, originals));
+      byte[] mutated = withChecksum(key, mutate(random, original.encoded(), originals));
       try {
         Bytes storeKey = Bytes.wrap(key);
         QueuedRecord queued = QueuedRecord.read("the-store", storeKey, mutated);
@@ -291,7 +291,7 @@ class QueuedRecordTest {
         }
       }
       case 2 -> {
-        byte[] other = others.get(random.nextInt(others.size())).value;
+        byte[] other = others.get(random.nextInt(others.size())).encoded();
         int cut = random.nextInt(mutated.length + 1);
         int from = random.nextInt(other.length);
         mutated = Arrays.copyOf(mutated, cut + other.length - from);
@@ -332,7 +332,7 @@ class QueuedRecordTest {
 
   @Test
   void aNewerFormatIsNamed() {
-    byte[] newer = FULL.queued().value;
+    byte[] newer = FULL.queued().encoded();
     newer[0] = 2;
     assertRefused(newer, "of format 2");
     assertRefused(withChecksum(FULL.queued().storeKey().get(), newer), "of format 2");
@@ -341,7 +341,8 @@ class QueuedRecordTest {
   @Test
   void aRecordUnderAnotherKeyIsRefused() {
     assertThatThrownBy(
-            () -> QueuedRecord.read("the-store", PLAIN.queued().storeKey(), FULL.queued().value))
+            () ->
+                QueuedRecord.read("the-store", PLAIN.queued().storeKey(), FULL.queued().encoded()))
         .isInstanceOf(SerializationException.class)
         .hasMessageEndingWith("with a wrong checksum");
   }
@@ -349,7 +350,7 @@ class QueuedRecordTest {
   @Test
   void nothingAtAllIsRefused() {
     assertRefused(new byte[0], "0 bytes, cut short");
-    assertRefused(Arrays.copyOf(FULL.queued().value, 20), "20 bytes with a wrong checksum");
+    assertRefused(Arrays.copyOf(FULL.queued().encoded(), 20), "20 bytes with a wrong checksum");
   }
 
   /** What the header of a golden record says at an offset, and what it may not say. */
@@ -359,13 +360,13 @@ class QueuedRecordTest {
     int headersAt = keyAt + 4 + 3 + 4 + 5;
     for (int at : new int[] {keyAt, keyAt + 4 + 3, headersAt, headersAt + 4, headersAt + 9}) {
       for (int length : new int[] {Integer.MAX_VALUE, Integer.MIN_VALUE, -2, 0x01000000}) {
-        byte[] stored = FULL.queued().value;
+        byte[] stored = FULL.queued().encoded();
         ByteBuffer.wrap(stored).putInt(at, length);
         assertRefusedCheaply(stored);
       }
     }
     for (int at : new int[] {keyAt, keyAt + 4 + 3, headersAt, headersAt + 4}) {
-      byte[] stored = FULL.queued().value;
+      byte[] stored = FULL.queued().encoded();
       ByteBuffer.wrap(stored).putInt(at, -1);
       assertRefusedCheaply(stored);
     }
@@ -385,7 +386,7 @@ class QueuedRecordTest {
   }
 
   private static byte[] with(int at, long number) {
-    byte[] stored = FULL.queued().value;
+    byte[] stored = FULL.queued().encoded();
     ByteBuffer.wrap(stored).putLong(at, number);
     return stored;
   }
@@ -394,7 +395,7 @@ class QueuedRecordTest {
   void flagsThatContradictTheKeyAreRefused() {
     byte[] key = PLAIN.queued().storeKey().get();
     for (int flags : new int[] {1 << 9, 1 << 15, 0b1110, 0b1010, 0b1101}) {
-      byte[] stored = PLAIN.queued().value;
+      byte[] stored = PLAIN.queued().encoded();
       ByteBuffer.wrap(stored).putShort(1, (short) flags);
       assertThatThrownBy(
               () -> QueuedRecord.read("the-store", Bytes.wrap(key), withChecksum(key, stored)))

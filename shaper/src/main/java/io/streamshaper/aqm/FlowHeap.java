@@ -28,12 +28,10 @@ final class FlowHeap<K, P extends Packet> {
 
   /** The fattest flow, or null. */
   Flow<K, P> peek() {
-    Flow<K, P> flow = heap[0];
-    while (flow != null && flow.outdated) {
-      mend(flow);
-      flow = heap[0];
+    while (size > 0 && heap[0].outdated) {
+      mend(heap[0]);
     }
-    return flow;
+    return size == 0 ? null : heap[0];
   }
 
   /** The fattest flows, fattest first. */

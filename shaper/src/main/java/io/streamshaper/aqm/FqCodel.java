@@ -137,7 +137,8 @@ public final class FqCodel<K, P extends Packet> {
     return isOverLimit();
   }
 
-  private boolean isOverLimit() {
+  /** Whether more is queued than a limit allows. */
+  public boolean isOverLimit() {
     return packets > limit || (limitBytes > 0 && bytes > limitBytes);
   }
 

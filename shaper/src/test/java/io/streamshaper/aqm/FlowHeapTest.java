@@ -2,6 +2,8 @@ package io.streamshaper.aqm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
@@ -47,6 +49,36 @@ class FlowHeapTest {
           flows.stream().sorted(FATTEST_FIRST).limit(most).toList();
       assertThat(heap.peek()).isSameAs(fattest.get(0));
       assertThat(heap.fattest(most)).isEqualTo(fattest);
+    }
+  }
+
+  @ParameterizedTest(name = "seed {0}")
+  @ValueSource(longs = {1, 2, 3})
+  void flowsTakenOutTogetherComeBackOneByOneAndLeaveNothingBehind(long seed) {
+    Random random = new Random(seed);
+    for (int round = 0; round < 100; round++) {
+      List<Flow<Integer, Packet>> some = new ArrayList<>(flows);
+      Collections.shuffle(some, random);
+      some = some.subList(0, random.nextInt(20));
+      for (Flow<Integer, Packet> flow : some) {
+        flow.offer(new Packet(0, 1 + random.nextInt(3), 0, false, Packet.NEVER));
+        heap.grown(flow);
+      }
+      if (round > 0) { // before, all are in it
+        assertThat(heap.size()).isEqualTo(some.size());
+        assertThat(heap.fattest(FLOWS)).isEqualTo(some.stream().sorted(FATTEST_FIRST).toList());
+      }
+      for (Flow<Integer, Packet> flow : some) {
+        flow.poll();
+        heap.shrunk(flow);
+      }
+      heap.clear();
+      assertThat(heap.peek()).isNull();
+      assertThat(heap.fattest(1)).isEmpty();
+      if (random.nextBoolean()) {
+        some.forEach(heap::remove);
+        assertThat(some).allMatch(flow -> flow.heapIndex == FlowHeap.ABSENT && !flow.outdated);
+      }
     }
   }
 
