@@ -296,7 +296,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     return record;
   }
 
-  /** What cannot be read stays stored, and comes back at the next start. */
+  /**
+   * What cannot be read stays stored, and comes back at the next start. Until then it is in memory
+   * beside what the limits count: to drop it there is no record, to let it go would lose it.
+   */
   private Record<K, V> read(QueuedRecord queued) {
     try {
       return queued.record(
@@ -307,6 +310,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
           keySerde.deserializer(),
           valueSerde.deserializer());
     } catch (RuntimeException e) {
+      stats.countUnreadable();
       throw new SerializationException(
           "store %s, key %s: must be a record that the serdes can read; it stays stored"
               .formatted(store.name(), HexFormat.of().formatHex(queued.storeKey().get())),

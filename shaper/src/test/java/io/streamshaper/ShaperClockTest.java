@@ -26,7 +26,7 @@ class ShaperClockTest {
     }
   }
 
-  /** 60 minutes as the clock showed, and 40 that pass: 100 if it were not followed back. */
+  /** 60 minutes that the clock was ahead, and 40 that pass: 100 by a clock for durations. */
   @Test
   void whatWasQueuedBeforeTheClockSteppedBackIsJudgedByTheCorrectedOne() {
     try (TestTopology test = TestTopology.of(patient(1).burst(1).maxAge(Duration.ofMinutes(90)))) {

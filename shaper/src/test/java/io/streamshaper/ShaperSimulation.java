@@ -707,6 +707,7 @@ final class ShaperSimulation implements AutoCloseable, RestartableShaper.Downstr
     assertThat(records("restored")).as("restored").isEqualTo(restored);
     assertThat(records("forwarded")).as("forwarded").isEqualTo(forwarded);
     assertThat(records("dropped")).as("dropped").isEqualTo(dropped);
+    assertThat(records("unreadable")).as("unreadable").isEqualTo(unreadable);
     assertThat(received + restored)
         .as("the law")
         .isEqualTo(forwarded + dropped + unreadable + queued());
