@@ -96,6 +96,17 @@ class ShaperClockTest {
   }
 
   @Test
+  void aClockThatKeepsSteppingBackLeavesOneTickAtATime() {
+    FakeTask task = new FakeTask((record, child) -> {});
+    task.start(shaper(patient(10)));
+    for (int i = 0; i < 100; i++) {
+      task.nowMs--;
+      task.pipe("k", "k" + i, task.nowMs);
+      assertThat(task.punctuations).isEqualTo(1);
+    }
+  }
+
+  @Test
   void stepsBackAreCounted() {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Shaper<String, String> shaper = shaper(patient(10)).metrics(ShaperMetrics.in(registry));
