@@ -82,6 +82,7 @@ final class FlowQueueStore implements StateStore {
   private final Tombstones waiting = new Tombstones();
 
   private long waitingSinceMs;
+  private long latestTickMs;
   private boolean commitDue;
 
   private long streamTimeMs = NO_STREAM_TIME;
@@ -128,6 +129,7 @@ final class FlowQueueStore implements StateStore {
     tombstones.clear();
     waiting.clear();
     waitingSinceMs = 0;
+    latestTickMs = 0;
     commitDue = false;
     long head = readPosition();
     nextSequence = head;
@@ -216,12 +218,18 @@ final class FlowQueueStore implements StateStore {
    * Must be called at every tick of the wall clock. Before 4.3, Kafka Streams tells no store of a
    * commit. But between two ticks it looks whether the commit interval is over, and commits: so
    * what left before a first tick has been committed when another comes after one that is more than
-   * an interval later.
+   * an interval later. After the clock stepped back, it commits no sooner than the clock has caught
+   * up, and until then a tick says nothing.
    */
   void tick(long nowMs) {
     if (toldOfCommits || exactlyOnce) {
       return;
     }
+    if (nowMs < latestTickMs) {
+      commitDue = false;
+      return;
+    }
+    latestTickMs = nowMs;
     if (commitDue) {
       commitDue = false;
       savePosition(waiting.write());
@@ -229,7 +237,7 @@ final class FlowQueueStore implements StateStore {
     if (!waiting.isEmpty()) {
       commitDue = nowMs - waitingSinceMs > commitIntervalMs;
     } else if (!tombstones.isEmpty()) {
-      waitingSinceMs = Math.max(waitingSinceMs, nowMs);
+      waitingSinceMs = nowMs;
       waiting.takeAll(tombstones);
     }
   }

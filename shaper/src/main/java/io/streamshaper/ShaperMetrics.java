@@ -64,6 +64,7 @@ public final class ShaperMetrics {
       for (DropReason reason : DropReason.values()) {
         outcome("dropped", reason.name().toLowerCase(Locale.ROOT), task -> task.dropped(reason));
       }
+      outcome("unreadable", "none", TaskStats::unreadable);
       counter(
           "shaper.marks",
           RECORDS,

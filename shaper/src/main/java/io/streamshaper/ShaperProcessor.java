@@ -17,6 +17,7 @@ import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -46,6 +47,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private FlowQueueStore store;
   private TaskClock clock;
   private Pace pace;
+  private Cancellable ticks;
   private FqCodel<Bytes, QueuedRecord> scheduler;
 
   ShaperProcessor(Shaper<K, V> shaper) {
@@ -77,10 +79,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
             options.time(),
             store.streamTimeMs(),
             options.plausibleAge().toMillis(),
-            stats::countClockStep);
+            this::clockSteppedBack);
     pace = new Pace(newBucket(), options.target(), clock.elapsedNanos());
     publish();
-    context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
+    scheduleTicks();
     store.inquiries().open();
     log.info(
         "{} {}: {} records restored, {}",
@@ -120,12 +122,29 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private void punctuate(long timestampMs) {
-    store.inquiries().answer(this::describe);
-    if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
-      serve();
+    try {
+      store.inquiries().answer(this::describe);
+      if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
+        serve();
+      }
+      store.tick(timestampMs);
+    } finally {
+      publish(); // what a step behind made of it is visible, too
     }
-    store.tick(timestampMs);
-    publish();
+  }
+
+  private void scheduleTicks() {
+    ticks = context.schedule(Pace.TICK, PunctuationType.WALL_CLOCK_TIME, this::punctuate);
+  }
+
+  /**
+   * The next tick would come only when the clock has caught up, since Kafka Streams has fixed its
+   * time. Noticed as long as there is input; nothing that runs without input or ticks could.
+   */
+  private void clockSteppedBack() {
+    stats.countClockStep();
+    ticks.cancel();
+    scheduleTicks();
   }
 
   private void restore(QueuedRecord queued) {
@@ -230,7 +249,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     long nowNanos = clock.elapsedNanos();
     pace.beginSlice(nowNanos);
     while (!emptied && pace.mayServe(nowNanos)) {
-      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), WORK_BUDGET);
+      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), nowNanos, WORK_BUDGET);
       if (next != null) {
         forward(next);
       } else {
@@ -280,7 +299,10 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     return record;
   }
 
-  /** What cannot be read stays stored, and comes back at the next start. */
+  /**
+   * What cannot be read stays stored, and comes back at the next start. Until then it is in memory
+   * beside what the limits count: to drop it there is no record, to let it go would lose it.
+   */
   private Record<K, V> read(QueuedRecord queued) {
     try {
       return queued.record(
@@ -291,6 +313,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
           keySerde.deserializer(),
           valueSerde.deserializer());
     } catch (RuntimeException e) {
+      stats.countUnreadable();
       throw new SerializationException(
           "store %s, key %s: must be a record that the serdes can read; it stays stored"
               .formatted(store.name(), HexFormat.of().formatHex(queued.storeKey().get())),

@@ -4,8 +4,9 @@ import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * The present, as one task sees it: wall-clock time or stream time, neither ever stepping back. Not
- * thread-safe.
+ * The present, as one task sees it: wall-clock time or stream time. The wall clock may be
+ * corrected, also backwards, and is followed: were it clamped, records would look older than they
+ * are, and expire, until it had caught up. Not thread-safe.
  *
  * <p>{@link ProcessorContext#currentSystemTimeMs} stands still for a whole batch of records, tens
  * of milliseconds; a queue needs a clock that moves while it is served. In a test driver, though,
@@ -25,6 +26,7 @@ final class TaskClock {
   private final long plausibleMs;
   private final Runnable onStepBack;
   private long wallNowMs;
+  private long setBackMs;
   private long nowMs;
 
   /**
@@ -45,7 +47,7 @@ final class TaskClock {
       elapsedNanos = System::nanoTime;
     } else {
       wallMs = context::currentSystemTimeMs;
-      elapsedNanos = () -> context.currentSystemTimeMs() * NANOS_PER_MS;
+      elapsedNanos = () -> (readWallMs() + setBackMs) * NANOS_PER_MS;
     }
     stream = time == ShaperOptions.Time.STREAM;
     nowMs = stream ? streamTimeMs : NO_TIME;
@@ -56,7 +58,7 @@ final class TaskClock {
 
   /** Whether stream time advances with a record of this timestamp. */
   boolean advancesWith(long timestampMs) {
-    return stream && timestampMs > nowMs && timestampMs - wallMs.getAsLong() <= plausibleMs;
+    return stream && timestampMs > nowMs && timestampMs - readWallMs() <= plausibleMs;
   }
 
   /** Advances stream time. */
@@ -87,12 +89,7 @@ final class TaskClock {
   /** Milliseconds since the epoch. */
   long nowMs() {
     if (!stream) {
-      long readMs = wallMs.getAsLong();
-      if (readMs < wallNowMs) {
-        onStepBack.run();
-      }
-      wallNowMs = readMs;
-      nowMs = Math.max(nowMs, readMs);
+      nowMs = readWallMs();
     }
     return lastMs();
   }
@@ -110,5 +107,16 @@ final class TaskClock {
   /** A clock for durations, of no particular origin, that no correction of the time disturbs. */
   long elapsedNanos() {
     return stream ? nowNanos() : elapsedNanos.getAsLong();
+  }
+
+  private long readWallMs() {
+    long readMs = wallMs.getAsLong();
+    long stepMs = readMs - wallNowMs;
+    wallNowMs = readMs;
+    if (stepMs < 0) {
+      setBackMs -= stepMs;
+      onStepBack.run();
+    }
+    return readMs;
   }
 }

@@ -9,14 +9,15 @@ import java.util.function.LongConsumer;
 
 /**
  * What a task has done and what it holds. Written by the task's thread, which never waits; read
- * from any thread. The law: received + restored = forwarded + dropped + queued, whenever nothing
- * moves.
+ * from any thread. The law: received + restored = forwarded + dropped + unreadable + queued,
+ * whenever nothing moves.
  */
 final class TaskStats {
   private final AtomicLong received = new AtomicLong();
   private final AtomicLong restored = new AtomicLong();
   private final AtomicLong forwarded = new AtomicLong();
   private final Map<DropReason, AtomicLong> dropped = new EnumMap<>(DropReason.class);
+  private final AtomicLong unreadable = new AtomicLong();
   private final AtomicLong marked = new AtomicLong();
   private final AtomicLong implausible = new AtomicLong();
   private final AtomicLong clockSteps = new AtomicLong();
@@ -62,6 +63,11 @@ final class TaskStats {
     increment(dropped.get(reason));
   }
 
+  /** It was to leave, and could not be read. */
+  void countUnreadable() {
+    increment(unreadable);
+  }
+
   void countMarked() {
     increment(marked);
   }
@@ -101,6 +107,10 @@ final class TaskStats {
 
   long dropped(DropReason reason) {
     return dropped.get(reason).get();
+  }
+
+  long unreadable() {
+    return unreadable.get();
   }
 
   long marked() {

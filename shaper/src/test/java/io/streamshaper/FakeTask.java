@@ -36,6 +36,10 @@ final class FakeTask {
   private CommitHook hook = new CommitHook("hook");
   long nowMs = TestTopology.START_MS;
   int openIterators;
+
+  /** Scheduled and not cancelled. */
+  int punctuations;
+
   int ranges;
 
   /**
@@ -90,7 +94,8 @@ final class FakeTask {
               case "getStateStore" -> stores.get(arguments[0]);
               case "schedule" -> {
                 punctuator = (Punctuator) arguments[2];
-                yield (Cancellable) () -> {};
+                punctuations++;
+                yield (Cancellable) () -> punctuations--;
               }
               case "forward" -> {
                 downstream.accept((Record<?, ?>) arguments[0], (String) arguments[1]);

@@ -162,6 +162,28 @@ class FlowQueueRestartTest {
     assertThat(sequences()).as("the position is not beyond").isEqualTo(sequences.subList(1, 3));
   }
 
+  /** Kafka Streams commits no sooner than the clock has caught up, while ticks go on. */
+  @Test
+  void whereNobodyTellsOfCommitsATickOfAClockThatWentBackSaysNothing() {
+    store = new FlowQueueStore(inner.proxy(), false, false);
+    restart(false);
+    add();
+    cache.empty();
+    store.tick(9000);
+    remove(0);
+    store.tick(5000);
+    store.tick(5101);
+    store.tick(5102);
+    assertThat(inner.sequences()).as("not even waiting").hasSize(1);
+    store.tick(9000);
+    store.tick(9101); // there will be a commit before the next tick, unless the clock goes back
+    store.tick(5000);
+    store.tick(9101);
+    assertThat(inner.sequences()).hasSize(1);
+    store.tick(9101);
+    assertThat(inner.sequences()).isEmpty();
+  }
+
   @Test
   void whereNobodyTellsOfCommitsTombstonesComeInTurnAndAfterAClockThatWentBack() {
     store = new FlowQueueStore(inner.proxy(), false, false);

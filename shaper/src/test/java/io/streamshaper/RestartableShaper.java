@@ -114,13 +114,13 @@ final class RestartableShaper implements AutoCloseable {
   void step(long ms) {
     nowMs += ms;
     if (ms < 0) {
-      clock().addAndGet(ms);
+      clockOf(driver).addAndGet(ms);
     }
     driver.advanceWallClockTime(Duration.ofMillis(Math.max(0, ms)));
   }
 
   /** The driver's own: it only ever lets time advance. */
-  private AtomicLong clock() {
+  static AtomicLong clockOf(TopologyTestDriver driver) {
     return field(field(driver, "mockWallClockTime"), "timeMs");
   }
 

@@ -228,6 +228,13 @@ final class TestTopology implements AutoCloseable {
     return this;
   }
 
+  /** A correction of the clock. */
+  TestTopology stepBack(long ms) {
+    nowMs -= ms;
+    RestartableShaper.clockOf(driver).addAndGet(-ms);
+    return this;
+  }
+
   private void collect() {
     read(OUT).forEach(record -> forwarded.add(new Out(record, nowMs)));
     read(DROPPED).forEach(record -> dropped.add(new Out(record, nowMs)));

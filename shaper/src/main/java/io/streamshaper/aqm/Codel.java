@@ -66,12 +66,15 @@ public class Codel {
   /**
    * Takes packets from the flow until one may be forwarded, and drops the others.
    *
+   * @param nowNanos the present, by which packets age; may step back
+   * @param elapsedNanos a clock for durations, which the control law goes by; must never step back
    * @param drop told of each drop; answers whether there is time for more
    * @return the packet to forward; null if the flow is empty or there was no more time
    */
-  <P extends Packet> P dequeue(Flow<?, P> flow, long nowNanos, BiPredicate<P, DropReason> drop) {
+  <P extends Packet> P dequeue(
+      Flow<?, P> flow, long nowNanos, long elapsedNanos, BiPredicate<P, DropReason> drop) {
     for (P packet = flow.poll(); packet != null; packet = flow.poll()) {
-      DropReason reason = judge(flow, packet, nowNanos);
+      DropReason reason = judge(flow, packet, nowNanos, elapsedNanos);
       if (reason == null) {
         return packet;
       }
@@ -85,19 +88,19 @@ public class Codel {
   }
 
   /** Whether nothing that this flow remembers can change a decision any more. */
-  boolean mayForget(Flow<?, ?> flow, long nowNanos) {
-    return !flow.hasDropNext || !isRecent(flow, nowNanos);
+  boolean mayForget(Flow<?, ?> flow, long elapsedNanos) {
+    return !flow.hasDropNext || !isRecent(flow, elapsedNanos);
   }
 
   /** The reason to drop this packet, or null to forward it. */
-  private DropReason judge(Flow<?, ?> flow, Packet packet, long nowNanos) {
+  private DropReason judge(Flow<?, ?> flow, Packet packet, long nowNanos, long elapsedNanos) {
     if (nowNanos > packet.expiresNanos()) {
       return DropReason.EXPIRED;
     }
     long sojournNanos = packet.sojournNanos(nowNanos);
     DropReason reason = null;
-    if (isStanding(flow, sojournNanos, nowNanos)) {
-      reason = control(flow, packet, sojournNanos, nowNanos);
+    if (isStanding(flow, sojournNanos, elapsedNanos)) {
+      reason = control(flow, packet, sojournNanos, elapsedNanos);
     } else {
       calm(flow);
     }
@@ -111,17 +114,17 @@ public class Codel {
   }
 
   /** Whether the sojourn has exceeded the target for an interval; arms and disarms the alarm. */
-  private boolean isStanding(Flow<?, ?> flow, long sojournNanos, long nowNanos) {
+  private boolean isStanding(Flow<?, ?> flow, long sojournNanos, long elapsedNanos) {
     if (sojournNanos < targetNanos || isTolerated(flow)) {
       flow.armed = false;
       return false;
     }
     if (!flow.armed) {
       flow.armed = true;
-      flow.alarmNanos = nowNanos + intervalNanos;
+      flow.alarmNanos = elapsedNanos + intervalNanos;
       return false;
     }
-    return nowNanos >= flow.alarmNanos;
+    return elapsedNanos >= flow.alarmNanos;
   }
 
   /** Looks at the flow's own backlog, after the packet was taken; never at the total. */
@@ -135,17 +138,17 @@ public class Codel {
   }
 
   /** What happens to a packet of a flow whose delay is standing. */
-  private DropReason control(Flow<?, ?> flow, Packet packet, long sojournNanos, long nowNanos) {
+  private DropReason control(Flow<?, ?> flow, Packet packet, long sojournNanos, long elapsedNanos) {
     boolean mark = marking && packet.markable();
     DropReason reason = null;
     if (!flow.dropping) {
-      startDropping(flow, nowNanos);
+      startDropping(flow, elapsedNanos);
       reason = DropReason.CODEL;
     } else {
       if (flow.dropNextPending) {
         advance(flow);
       }
-      if (nowNanos >= flow.dropNextNanos) {
+      if (elapsedNanos >= flow.dropNextNanos) {
         flow.count++;
         flow.dropNextPending = true;
         if (mark) {
@@ -163,18 +166,18 @@ public class Codel {
     return reason;
   }
 
-  private void startDropping(Flow<?, ?> flow, long nowNanos) {
+  private void startDropping(Flow<?, ?> flow, long elapsedNanos) {
     long gained = flow.count - flow.lastCount;
-    boolean recent = flow.hasDropNext && isRecent(flow, nowNanos);
+    boolean recent = flow.hasDropNext && isRecent(flow, elapsedNanos);
     flow.dropping = true;
     flow.count = recent ? Math.max(1, gained) : 1;
     flow.lastCount = flow.count;
     flow.hasDropNext = true;
-    flow.dropNextNanos = controlLaw(nowNanos, flow.count);
+    flow.dropNextNanos = controlLaw(elapsedNanos, flow.count);
   }
 
-  private boolean isRecent(Flow<?, ?> flow, long nowNanos) {
-    return nowNanos - flow.dropNextNanos < memoryNanos;
+  private boolean isRecent(Flow<?, ?> flow, long elapsedNanos) {
+    return elapsedNanos - flow.dropNextNanos < memoryNanos;
   }
 
   private void advance(Flow<?, ?> flow) {

@@ -52,7 +52,8 @@ public final class FqCodel<K, P extends Packet> {
   private long bytes;
   private int droppingFlows;
   private long activations;
-  private long nowNanos = Long.MIN_VALUE;
+  private long nowNanos;
+  private long elapsedNanos = Long.MIN_VALUE;
   private long work;
 
   private long visits;
@@ -143,14 +144,29 @@ public final class FqCodel<K, P extends Packet> {
   }
 
   /**
-   * Takes out the next packet that may leave.
+   * Takes out the next packet that may leave, on one time line for ages and durations.
    *
    * @param timeNanos the present; if it is before an earlier call's, that one counts
    * @param budget most flows passed over and packets dropped in this call, at least 1
    * @return the packet; null if nothing is queued or the budget is used up: see {@link #isEmpty}
    */
   public P dequeue(long timeNanos, long budget) {
-    nowNanos = Math.max(nowNanos, timeNanos);
+    long latestNanos = Math.max(elapsedNanos, timeNanos);
+    return dequeue(latestNanos, latestNanos, budget);
+  }
+
+  /**
+   * The same with a clock that may be corrected: what it shows decides how old packets are, also
+   * after it stepped back, while the control law goes by a clock for durations.
+   *
+   * @param nowNanos the present, on the time line of the packets' timestamps
+   * @param elapsedNanos of any origin; if it is before an earlier call's, that one counts
+   * @param budget most flows passed over and packets dropped in this call, at least 1
+   * @return the packet; null if nothing is queued or the budget is used up: see {@link #isEmpty}
+   */
+  public P dequeue(long nowNanos, long elapsedNanos, long budget) {
+    this.nowNanos = nowNanos;
+    this.elapsedNanos = Math.max(this.elapsedNanos, elapsedNanos);
     work = budget;
     forgetIdleFlows(FORGET_BATCH);
     for (Flow<K, P> flow = next(); flow != null && work > 0; flow = next()) {
@@ -281,7 +297,7 @@ public final class FqCodel<K, P extends Packet> {
     boolean wasDropping = flow.dropping;
     P packet;
     try {
-      packet = codel.dequeue(flow, nowNanos, drop);
+      packet = codel.dequeue(flow, nowNanos, elapsedNanos, drop);
     } finally {
       fattest.shrunk(flow);
       droppingFlows += (flow.dropping ? 1 : 0) - (wasDropping ? 1 : 0);
@@ -299,7 +315,7 @@ public final class FqCodel<K, P extends Packet> {
     }
     flow.list.remove(flow);
     fattest.remove(flow);
-    if (codel.mayForget(flow, nowNanos)) {
+    if (codel.mayForget(flow, elapsedNanos)) {
       flows.remove(flow);
     } else {
       idleFlows.addLast(flow);
@@ -358,7 +374,7 @@ public final class FqCodel<K, P extends Packet> {
   private void forgetIdleFlows(long most) {
     for (long i = 0; i < most; i++) {
       Flow<K, P> flow = idleFlows.first();
-      if (flow == null || !codel.mayForget(flow, nowNanos)) {
+      if (flow == null || !codel.mayForget(flow, elapsedNanos)) {
         return;
       }
       idleFlows.remove(flow);

@@ -20,7 +20,7 @@ class BoundaryTest {
     }
     List<String> drops = new ArrayList<>();
     for (long now : new long[] {1, 11}) {
-      codel.dequeue(flow, now, (packet, reason) -> drops.add(packet + " " + reason));
+      codel.dequeue(flow, now, now, (packet, reason) -> drops.add(packet + " " + reason));
     }
     assertThat(drops).containsExactly("k1 CODEL", "k2 CEILING", "k3 CEILING", "k4 CEILING");
   }

@@ -1,5 +1,6 @@
 package io.streamshaper.aqm;
 
+import static java.util.concurrent.TimeUnit.HOURS;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -14,6 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class CodelTest {
   private static final long TARGET = MILLISECONDS.toNanos(5);
   private static final long INTERVAL = MILLISECONDS.toNanos(100);
+  private static final long HOUR = HOURS.toNanos(1);
 
   private final Settings settings = new Settings();
   private final Flow<String, KeyedPacket> flow = new Flow<>();
@@ -254,9 +256,68 @@ class CodelTest {
     queue(9, 0);
     startDropping();
     KeyedPacket packet =
-        settings.codel().dequeue(flow, flow.dropNextNanos, (dropped, reason) -> false);
+        settings
+            .codel()
+            .dequeue(flow, flow.dropNextNanos, flow.dropNextNanos, (dropped, reason) -> false);
     assertThat(packet).isNull();
     assertThat(flow.backlog).isEqualTo(5);
+  }
+
+  /** The clock shows 5 ms throughout; the control law's begins elsewhere and goes on. */
+  @Test
+  void theControlLawGoesByTheClockForDurations() {
+    queue(9, 0);
+    assertThat(dequeue(TARGET, 1000)).hasToString("k0");
+    assertThat(dequeue(TARGET, 1000 + INTERVAL - 1)).hasToString("k1");
+    assertThat(dequeue(TARGET, 1000 + INTERVAL)).hasToString("k3");
+    assertThat(drops).containsExactly("k2 CODEL");
+    assertThat(dequeue(TARGET, 1000 + 2 * INTERVAL - 1)).hasToString("k4");
+    assertThat(dequeue(TARGET, 1000 + 2 * INTERVAL)).hasToString("k6");
+    assertThat(drops).containsExactly("k5 CODEL");
+  }
+
+  @Test
+  void aDelayThatOnlyAWrongClockShowedEndsWithItsCorrection() {
+    settings.ceilingNanos = TARGET;
+    queue(9, 0);
+    assertThat(dequeue(HOUR, 0)).hasToString("k0");
+    assertThat(dequeue(HOUR, INTERVAL - 1)).hasToString("k1");
+    assertThat(dequeue(TARGET - 1, INTERVAL)).hasToString("k2");
+    assertThat(drops).isEmpty();
+    assertThat(flow.armed).isFalse();
+  }
+
+  /** Of packets an hour and more old: before the clock steps back, and after. */
+  @Test
+  void aDelayThatStandsWhateverTheClockShowsIsCutOnInTurn() {
+    queue(9, -2 * HOUR);
+    startDropping();
+    long dropNanos = TARGET + 2 * INTERVAL;
+    assertThat(dequeue(dropNanos - 1 - HOUR, dropNanos - 1)).hasToString("k3");
+    assertThat(dequeue(dropNanos - HOUR, dropNanos)).hasToString("k5");
+    assertThat(drops).containsExactly("k4 CODEL");
+  }
+
+  /** However old everything looks: that must stand for an interval first. */
+  @Test
+  void aClockThatJumpsAheadGivesWhatIsQueuedAnInterval() {
+    settings.ceilingNanos = TARGET;
+    queue(9, 0);
+    assertThat(dequeue(0, 0)).hasToString("k0");
+    assertThat(dequeue(HOUR, 1)).hasToString("k1");
+    assertThat(dequeue(HOUR, INTERVAL)).hasToString("k2");
+    assertThat(dequeue(HOUR, INTERVAL + 1)).hasToString("k8");
+    assertThat(drops)
+        .containsExactly("k3 CODEL", "k4 CEILING", "k5 CEILING", "k6 CEILING", "k7 CEILING");
+  }
+
+  @Test
+  void expiryGoesByWhatTheClockShows() {
+    queue(3, 0, 50);
+    assertThat(dequeue(50, HOUR)).hasToString("k0");
+    assertThat(dequeue(40, 2 * HOUR)).hasToString("k1");
+    assertThat(dequeue(51, 2 * HOUR)).isNull();
+    assertThat(drops).containsExactly("k2 EXPIRED");
   }
 
   @Test
@@ -308,9 +369,14 @@ class CodelTest {
   }
 
   private KeyedPacket dequeue(long nowNanos) {
+    return dequeue(nowNanos, nowNanos);
+  }
+
+  private KeyedPacket dequeue(long nowNanos, long elapsedNanos) {
     drops.clear();
     return settings
         .codel()
-        .dequeue(flow, nowNanos, (packet, reason) -> drops.add(packet + " " + reason));
+        .dequeue(
+            flow, nowNanos, elapsedNanos, (packet, reason) -> drops.add(packet + " " + reason));
   }
 }

@@ -41,7 +41,8 @@ final class FaultyCodel extends Codel {
   }
 
   @Override
-  <P extends Packet> P dequeue(Flow<?, P> flow, long nowNanos, BiPredicate<P, DropReason> drop) {
+  <P extends Packet> P dequeue(
+      Flow<?, P> flow, long nowNanos, long elapsedNanos, BiPredicate<P, DropReason> drop) {
     // Worked out now, since the scheduler counts a packet as queued until CoDel has let it go.
     otherBacklogs = scheduler.cost() - flow.backlog;
     boolean wasArmed = flow.armed;
@@ -50,6 +51,7 @@ final class FaultyCodel extends Codel {
         super.dequeue(
             flow,
             nowNanos,
+            elapsedNanos,
             (dropped, reason) -> {
               judged |= reason != DropReason.EXPIRED;
               return drop.test(dropped, reason);
@@ -62,8 +64,8 @@ final class FaultyCodel extends Codel {
 
   /** The fault is to remember an alarm for ever, so a flow that has one must not be forgotten. */
   @Override
-  boolean mayForget(Flow<?, ?> flow, long nowNanos) {
-    return !flow.armed && super.mayForget(flow, nowNanos);
+  boolean mayForget(Flow<?, ?> flow, long elapsedNanos) {
+    return !flow.armed && super.mayForget(flow, elapsedNanos);
   }
 
   @Override

@@ -264,13 +264,46 @@ class FqCodelTest {
   }
 
   @Test
-  void aClockThatStepsBackIsClamped() {
+  void onOneTimeLineAClockThatStepsBackIsClamped() {
     enqueue("a", 1, 1, 50);
     enqueue("b", 1, 1, 50);
     assertThat(scheduler.dequeue(50, Long.MAX_VALUE)).hasToString("a0");
     scheduler.dequeue(51, 1);
     assertThat(scheduler.dequeue(0, Long.MAX_VALUE)).isNull();
     assertThat(drops).containsExactly("b0 EXPIRED");
+  }
+
+  @Test
+  void agesFollowAClockThatIsCorrected() {
+    enqueue("a", 1, 1, 50);
+    enqueue("b", 1, 1, 50);
+    assertThat(scheduler.dequeue(51, 7, 1)).isNull();
+    assertThat(scheduler.dequeue(50, 8, Long.MAX_VALUE)).hasToString("b0");
+    assertThat(drops).containsExactly("a0 EXPIRED");
+  }
+
+  @Test
+  void theClockForDurationsIsClamped() {
+    long target = settings.targetNanos;
+    long interval = settings.intervalNanos;
+    scheduler = scheduler();
+    scheduler.dequeue(0, 1000, Long.MAX_VALUE);
+    enqueue("a", 5);
+    assertThat(scheduler.dequeue(target, 0, Long.MAX_VALUE)).hasToString("a0");
+    assertThat(scheduler.dequeue(target, 999 + interval, Long.MAX_VALUE)).hasToString("a1");
+    assertThat(scheduler.dequeue(target, 1000 + interval, Long.MAX_VALUE)).hasToString("a3");
+    assertThat(drops).containsExactly("a2 CODEL");
+  }
+
+  @Test
+  void aFlowIsRememberedByTheClockForDurations() {
+    long now = makeOneCodelDrop();
+    long end = now + 17 * settings.intervalNanos;
+    assertThat(scheduler.dequeue(now, Long.MAX_VALUE)).hasToString("a3");
+    scheduler.dequeue(end, end - 1, Long.MAX_VALUE);
+    assertThat(scheduler.idleFlows()).isEqualTo(1);
+    scheduler.dequeue(0, end, Long.MAX_VALUE);
+    assertThat(scheduler.idleFlows()).isZero();
   }
 
   @Test

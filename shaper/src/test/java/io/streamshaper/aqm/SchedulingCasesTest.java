@@ -43,13 +43,13 @@ class SchedulingCasesTest {
     }
     Codel codel = settings.codel();
     long now = settings.targetNanos;
-    codel.dequeue(flow, now, (packet, reason) -> true);
+    codel.dequeue(flow, now, now, (packet, reason) -> true);
     now += settings.intervalNanos;
-    codel.dequeue(flow, now, (packet, reason) -> true);
+    codel.dequeue(flow, now, now, (packet, reason) -> true);
     flow.count = Long.MAX_VALUE;
     for (int i = 0; i < 5; i++) {
       now = flow.dropNextNanos;
-      codel.dequeue(flow, now, (packet, reason) -> true);
+      codel.dequeue(flow, now, now, (packet, reason) -> true);
       assertThat(flow.dropNextNanos).isGreaterThan(now);
     }
   }
