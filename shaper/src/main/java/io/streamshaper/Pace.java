@@ -67,15 +67,7 @@ final class Pace {
     sliceEndNanos = nowNanos;
   }
 
-  boolean hasRate() {
-    return bucket != null;
-  }
-
-  /**
-   * Whether a record of this age may pass at once, nothing being queued; changes nothing.
-   *
-   * @param nowNanos does not matter without a rate
-   */
+  /** Whether a record of this age may pass at once, nothing being queued; changes nothing. */
   boolean mayPass(long ageMs, long nowNanos) {
     return bucket == null ? ageMs <= FRESH_MS : !cutShort && bucket.hasTokenAt(nowNanos);
   }

@@ -95,9 +95,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   @Override
   public void process(Record<K, V> record) {
     Record<K, V> arrived = options.sourceHeaders() ? withSource(record) : record;
+    clock.look();
     long lateMs = latenessMs(record.timestamp());
-    // without a rate the time does not matter, and a look at it costs as much as all the rest
-    long nowNanos = pace.hasRate() ? clock.elapsedNanosWith(record.timestamp()) : 0;
+    long nowNanos = clock.elapsedNanosWith(record.timestamp());
     if (isIdle() && pace.mayPass(lateMs, nowNanos)) {
       pass(arrived, nowNanos);
       return;
@@ -122,6 +122,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private void punctuate(long timestampMs) {
+    clock.look();
     try {
       store.inquiries().answer(this::describe);
       if (options.time() == ShaperOptions.Time.WALL && pace.tick(clock.elapsedNanos())) {
@@ -179,7 +180,8 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   /** Whether a record that came and left now would leave the scheduler as it is. */
   private boolean isIdle() {
     if (scheduler.isEmpty() && !scheduler.isIdle()) {
-      scheduler.dequeue(clock.lastNanos(), WORK_BUDGET); // finds nothing, and retires flows
+      scheduler.dequeue(
+          clock.nowNanos(), clock.elapsedNanos(), WORK_BUDGET); // finds nothing, and retires flows
     }
     return scheduler.isIdle();
   }
@@ -195,13 +197,13 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       scheduler.weightOf(flow); // a bad one is refused now, not under load
     }
     QueuedRecord.Terms terms = termsOf(record, key, value);
-    boolean expired = clock.lastNanosWith(record.timestamp()) > terms.expiresNanos();
+    boolean expired = clock.nowNanosWith(record.timestamp()) > terms.expiresNanos();
     if (expired && shaper.isByKey()) {
       flow = shaper.flowOf(record, topic, serialize(keySerde, record, record.key()));
     }
     received(record);
     pace.pass(nowNanos);
-    long sojournNanos = terms.sojournNanos(clock.lastNanos());
+    long sojournNanos = terms.sojournNanos(clock.nowNanos());
     if (expired) {
       drop(record, flow, sojournNanos, DropReason.EXPIRED);
     } else {
@@ -228,11 +230,12 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
    * find more queued than its limits allow.
    */
   private void enforceLimits() {
-    if (!scheduler.isOverLimit()) {
-      return;
-    }
     long endNanos = clock.elapsedNanos() + Pace.BOUND_NANOS;
-    while (scheduler.enforceLimits() && clock.elapsedNanos() < endNanos) {}
+    boolean over = scheduler.isOverLimit();
+    while (over && clock.elapsedNanos() < endNanos) {
+      over = scheduler.enforceLimits();
+      clock.look();
+    }
   }
 
   private void received(Record<K, V> record) {
@@ -246,18 +249,17 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   /** Forwards what may leave now, until the slice of time is over. */
   private void serve() {
     boolean emptied = false;
-    long nowNanos = clock.elapsedNanos();
-    pace.beginSlice(nowNanos);
-    while (!emptied && pace.mayServe(nowNanos)) {
-      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), nowNanos, WORK_BUDGET);
+    pace.beginSlice(clock.elapsedNanos());
+    while (!emptied && pace.mayServe(clock.elapsedNanos())) {
+      QueuedRecord next = scheduler.dequeue(clock.nowNanos(), clock.elapsedNanos(), WORK_BUDGET);
       if (next != null) {
         forward(next);
       } else {
         emptied = scheduler.isEmpty();
       }
-      nowNanos = clock.elapsedNanos();
+      clock.look();
     }
-    pace.endSlice(scheduler.isEmpty(), nowNanos);
+    pace.endSlice(scheduler.isEmpty(), clock.elapsedNanos());
   }
 
   private void forward(QueuedRecord queued) {
@@ -266,7 +268,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
       record.headers().add(Shaper.MARK_HEADER, text(DropReason.CODEL));
       stats.countMarked();
     }
-    forward(record, queued.cost(), queued.sojournNanos(clock.lastNanos()));
+    forward(record, queued.cost(), queued.sojournNanos(clock.nowNanos()));
   }
 
   private void forward(Record<K, V> record, long cost, long sojournNanos) {
@@ -277,12 +279,12 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   private void drop(QueuedRecord queued, DropReason reason) {
     Record<K, V> record = takeOut(queued);
-    drop(record, queued.flow(), queued.sojournNanos(clock.lastNanos()), reason);
+    drop(record, queued.flow(), queued.sojournNanos(clock.nowNanos()), reason);
   }
 
   private void drop(Record<K, V> record, Bytes flow, long sojournNanos, DropReason reason) {
     Record<K, V> dropped =
-        new Record<>(record.key(), record.value(), clock.lastMs(), record.headers());
+        new Record<>(record.key(), record.value(), clock.nowMs(), record.headers());
     dropped
         .headers()
         .add(Shaper.REASON_HEADER, text(reason))
@@ -322,7 +324,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
-    long nowMs = clock.lastMsWith(record.timestamp());
+    long nowMs = clock.nowMsWith(record.timestamp());
     boolean plausible = isPlausible(record.timestamp(), nowMs);
     if (!plausible) {
       stats.countImplausible();

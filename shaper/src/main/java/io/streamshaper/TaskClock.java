@@ -17,16 +17,30 @@ final class TaskClock {
 
   private static final long NANOS_PER_MS = 1_000_000;
 
+  /**
+   * In between, the clock for durations says what the wall clock would: one look in place of two.
+   */
+  private static final long WALL_CLOCK_NANOS = 10 * NANOS_PER_MS;
+
   /** Every Kafka Streams thread has it in its name; a test driver runs on the test's thread. */
   private static final String STREAM_THREAD = "-StreamThread-";
 
   private final LongSupplier wallMs;
-  private final LongSupplier elapsedNanos;
+  private final LongSupplier timer;
+  private final long wallClockNanos;
   private final boolean stream;
   private final long plausibleMs;
   private final Runnable onStepBack;
-  private long wallNowMs;
+
+  /** What the wall clock showed when it was last read, and how far it was set back in all. */
+  private long wallReadMs;
+
   private long setBackMs;
+
+  /** The time line of durations, when the wall clock was last read and now. */
+  private long readNanos;
+
+  private long elapsedNanos;
   private long nowMs;
 
   /**
@@ -44,16 +58,34 @@ final class TaskClock {
       Runnable onStepBack) {
     if (Thread.currentThread().getName().contains(STREAM_THREAD)) {
       wallMs = System::currentTimeMillis;
-      elapsedNanos = System::nanoTime;
+      timer = System::nanoTime;
+      wallClockNanos = WALL_CLOCK_NANOS;
     } else {
       wallMs = context::currentSystemTimeMs;
-      elapsedNanos = () -> (readWallMs() + setBackMs) * NANOS_PER_MS;
+      timer = () -> (readWallMs() + setBackMs) * NANOS_PER_MS;
+      wallClockNanos = 0;
     }
     stream = time == ShaperOptions.Time.STREAM;
     nowMs = stream ? streamTimeMs : NO_TIME;
     this.plausibleMs = plausibleMs;
     this.onStepBack = onStepBack;
-    wallNowMs = wallMs.getAsLong();
+    wallReadMs = wallMs.getAsLong();
+    readNanos = timer.getAsLong() - wallClockNanos;
+    look();
+  }
+
+  /** Looks at the clock: what the others say is of that moment. */
+  void look() {
+    if (stream) {
+      elapsedNanos = nowNanos();
+      return;
+    }
+    elapsedNanos = timer.getAsLong();
+    if (elapsedNanos - readNanos >= wallClockNanos) {
+      readWallMs();
+      readNanos = elapsedNanos;
+    }
+    nowMs = wallReadMs + (elapsedNanos - readNanos) / NANOS_PER_MS;
   }
 
   /** Whether stream time advances with a record of this timestamp. */
@@ -64,34 +96,12 @@ final class TaskClock {
   /** Advances stream time. */
   void advance(long timestampMs) {
     nowMs = timestampMs;
-  }
-
-  /** The present as last read, once a record of this timestamp has been taken in. */
-  long lastMsWith(long timestampMs) {
-    return advancesWith(timestampMs) ? timestampMs : lastMs();
-  }
-
-  /** The present as last read: a look at the clock costs as much as a decision. */
-  long lastMs() {
-    return Math.max(0, nowMs);
-  }
-
-  /** The same, in the unit of the scheduler. */
-  long lastNanos() {
-    return lastMs() * NANOS_PER_MS;
-  }
-
-  /** Once a record of this timestamp has been taken in. */
-  long lastNanosWith(long timestampMs) {
-    return lastMsWith(timestampMs) * NANOS_PER_MS;
+    look();
   }
 
   /** Milliseconds since the epoch. */
   long nowMs() {
-    if (!stream) {
-      nowMs = readWallMs();
-    }
-    return lastMs();
+    return Math.max(0, nowMs);
   }
 
   /** The same, in the unit of the scheduler. */
@@ -99,24 +109,33 @@ final class TaskClock {
     return nowMs() * NANOS_PER_MS;
   }
 
-  /** The same for durations. */
-  long elapsedNanosWith(long timestampMs) {
-    return advancesWith(timestampMs) ? timestampMs * NANOS_PER_MS : elapsedNanos();
-  }
-
   /** A clock for durations, of no particular origin, that no correction of the time disturbs. */
   long elapsedNanos() {
-    return stream ? nowNanos() : elapsedNanos.getAsLong();
+    return elapsedNanos;
+  }
+
+  /** What the present will be once a record of this timestamp has been taken in. */
+  long nowMsWith(long timestampMs) {
+    return advancesWith(timestampMs) ? timestampMs : nowMs();
+  }
+
+  /** The same, in the unit of the scheduler. */
+  long nowNanosWith(long timestampMs) {
+    return nowMsWith(timestampMs) * NANOS_PER_MS;
+  }
+
+  /** The same for durations. */
+  long elapsedNanosWith(long timestampMs) {
+    return advancesWith(timestampMs) ? timestampMs * NANOS_PER_MS : elapsedNanos;
   }
 
   private long readWallMs() {
-    long readMs = wallMs.getAsLong();
-    long stepMs = readMs - wallNowMs;
-    wallNowMs = readMs;
+    long stepMs = wallMs.getAsLong() - wallReadMs;
+    wallReadMs += stepMs;
     if (stepMs < 0) {
       setBackMs -= stepMs;
       onStepBack.run();
     }
-    return readMs;
+    return wallReadMs;
   }
 }
