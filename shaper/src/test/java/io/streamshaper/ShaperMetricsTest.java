@@ -7,6 +7,8 @@ import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.Map;
@@ -123,6 +125,26 @@ class ShaperMetricsTest {
         assertNothingIsNaN();
       }
       assertThat(registry.getMeters()).isEmpty();
+    }
+  }
+
+  /** Prometheus' client keeps collectors of its own beside the meters. */
+  @Test
+  void aHundredTasksThatComeAndGoLeavePrometheusNothingToScrape() {
+    PrometheusMeterRegistry prometheus = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+    for (int i = 0; i < 100; i++) {
+      try (TestTopology test =
+          TestTopology.of(
+              TestTopology.shaper(options().rate(100).burst(1))
+                  .metrics(ShaperMetrics.in(prometheus)),
+              NO_CONFIG)) {
+        test.pipeMany("a", 0, 5).step(10);
+        assertThat(prometheus.scrape())
+            .contains("outcome=\"received\",reason=\"none\",shaper=\"s\",task=\"0_0\"} 5.0")
+            .contains("shaper_sojourn_seconds_count{")
+            .doesNotContain("NaN");
+      }
+      assertThat(prometheus.scrape()).isBlank();
     }
   }
 

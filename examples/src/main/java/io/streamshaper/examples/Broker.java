@@ -30,6 +30,7 @@ final class Broker implements AutoCloseable {
   private static final Duration READY_TIMEOUT = Duration.ofSeconds(60);
   private static final Duration STOP_TIMEOUT = Duration.ofSeconds(30);
   private static final int PORT_ATTEMPTS = 5;
+  private static final String LISTENERS = "listeners";
 
   /** One node that is all there is; members join at once, a killed broker is soon let back in. */
   private static final Map<String, String> DEFAULTS =
@@ -66,7 +67,9 @@ final class Broker implements AutoCloseable {
     return start(Map.of());
   }
 
-  /** As {@link #start()}, with server properties that win over ours. */
+  /**
+   * As {@link #start()}, with server properties that win over ours; listeners are added to ours.
+   */
   static Broker start(Map<String, String> properties) throws IOException, InterruptedException {
     BrokerFolder folder = BrokerFolder.create();
     return start(new Broker(properties, folder, folder.data()));
@@ -188,9 +191,11 @@ final class Broker implements AutoCloseable {
   private boolean launchOn(int port, int controllerPort) throws IOException, InterruptedException {
     this.port = port;
     String controller = address(controllerPort);
-    settings.put("listeners", "PLAINTEXT://" + address(port) + ",CONTROLLER://" + controller);
+    String listeners = "PLAINTEXT://" + address(port) + ",CONTROLLER://" + controller;
     settings.put("controller.quorum.voters", "1@" + controller);
     settings.putAll(extraSettings);
+    String more = extraSettings.get(LISTENERS);
+    settings.put(LISTENERS, more == null ? listeners : listeners + "," + more);
     folder.writeProperties(settings);
     launch();
     try {
@@ -271,7 +276,7 @@ final class Broker implements AutoCloseable {
    * reach a killed broker might be given the broker's port for its own end, and keep the broker
    * from coming back on it.
    */
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     for (int attempt = 1; ; attempt++) {
       int port = ThreadLocalRandom.current().nextInt(10_000, 32_768);
       try (ServerSocket socket = new ServerSocket(port, 1, LOOPBACK)) {

@@ -269,6 +269,14 @@ class AppCommandTest {
   }
 
   @Test
+  void aCheckShowsNoSettingsBesideWhatIsWrongWithThem() throws Exception {
+    Path file = write(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+    assertThat(run("--config", file.toString(), "--check")).isEqualTo(2);
+    assertThat(err).hasLineCount(1).contains("no broker answers within 10 s");
+    assertThat(out.toString()).isEmpty();
+  }
+
+  @Test
   void noFileIsBadInput() {
     assertThat(run()).isEqualTo(2);
     assertThat(err).hasLineCount(1).contains("--config=FILE");

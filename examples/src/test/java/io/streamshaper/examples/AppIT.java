@@ -291,12 +291,45 @@ class AppIT {
     }
   }
 
+  /** Nothing of theirs is on the disk: nothing to be in each other's way with. */
+  @Test
+  void memoryStoresShareAFolder(@TempDir Path folder) throws Exception {
+    settings.put("state.dir", folder);
+    try (ChildApp app = ChildApp.start(settings);
+        ChildApp other = ChildApp.start(settings)) {
+      app.awaitReady();
+      other.awaitReady();
+      assertThat(folder).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void aThreadThatFailsAgainAndAgainIsReplacedAFewTimesThenTheAppEnds() throws Exception {
+    settings.put("producer.max.request.size", 1000);
+    settings.put("session.timeout.ms", 6000); // so long the group waits for a thread that failed
+    try (ChildApp app = ChildApp.start(settings)) {
+      app.awaitReady();
+      send(List.of(record(System.currentTimeMillis(), null, new byte[2000])));
+      assertThat(app.awaitExit()).isEqualTo(1);
+      List<String> ours = app.err().lines().filter(line -> line.contains("AppRun - ")).toList();
+      assertThat(ours).filteredOn(line -> line.contains("a stream thread is replaced")).hasSize(3);
+      assertThat(ours.get(ours.size() - 2))
+          .contains("stream threads fail again and again, so the application ends: ")
+          .contains("max.request.size");
+      assertThat(ours).last().asString().endsWith("AppRun - stopped");
+    }
+  }
+
   @Test
   void checkStartsNothing() throws Exception {
     // Its group would be there had it started.
     try (ChildApp app = ChildApp.check(settings)) {
       assertThat(app.awaitExit()).isZero();
       assertThat(app.err()).isEmpty();
+      assertThat(app.out().lines())
+          .last()
+          .asString()
+          .endsWith(": good, and all 3 topics are there");
       assertThat(admin.listGroups().all().get()).noneMatch(group -> group.groupId().equals(id));
     }
   }

@@ -36,15 +36,27 @@ final class ChildApp implements AutoCloseable {
 
   /** As with {@code --check}. */
   static ChildApp check(Map<String, ?> settings) throws IOException {
-    return launch(settings, "--check");
+    return check(settings, Map.of());
+  }
+
+  static ChildApp check(Map<String, ?> settings, Map<String, String> environment)
+      throws IOException {
+    return launch(settings, environment, "--check");
   }
 
   /** Starts it. Without a port of its own it takes any; without a folder, one that goes with it. */
   static ChildApp start(Map<String, ?> settings) throws IOException {
-    return launch(settings);
+    return start(settings, Map.of());
   }
 
-  private static ChildApp launch(Map<String, ?> settings, String... options) throws IOException {
+  static ChildApp start(Map<String, ?> settings, Map<String, String> environment)
+      throws IOException {
+    return launch(settings, environment);
+  }
+
+  private static ChildApp launch(
+      Map<String, ?> settings, Map<String, String> environment, String... options)
+      throws IOException {
     Path folder = Files.createTempDirectory("shaper-app-");
     Process deleter = Leftovers.deleteAtOurEnd(folder);
     Properties properties = new Properties();
@@ -61,12 +73,12 @@ final class ChildApp implements AutoCloseable {
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.addAll(List.of(ChildApp.class.getName(), "app", "--config", file.toString()));
     command.addAll(List.of(options));
-    Process process =
+    ProcessBuilder builder =
         new ProcessBuilder(command)
             .redirectOutput(folder.resolve("out").toFile())
-            .redirectError(folder.resolve("err").toFile())
-            .start();
-    return new ChildApp(folder, deleter, process);
+            .redirectError(folder.resolve("err").toFile());
+    builder.environment().putAll(environment);
+    return new ChildApp(folder, deleter, builder.start());
   }
 
   public static void main(String[] args) {
@@ -114,6 +126,10 @@ final class ChildApp implements AutoCloseable {
 
   int awaitExit() {
     return process.onExit().orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join().exitValue();
+  }
+
+  String out() throws IOException {
+    return Files.readString(folder.resolve("out"));
   }
 
   String err() throws IOException {

@@ -1,10 +1,12 @@
 package io.streamshaper.examples.app;
 
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -21,6 +23,10 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true)
 public final class AppCommand implements Callable<Integer> {
   private static final String LOG_LEVEL = "org.slf4j.simpleLogger.log.io.streamshaper";
+
+  /** As Java puts it before what a cause says. */
+  private static final Pattern CLASS_NAME =
+      Pattern.compile("\\b([a-z]\\w*\\.)+[A-Z]\\w*(Exception|Error): ");
 
   @Spec private CommandSpec spec;
 
@@ -42,11 +48,14 @@ public final class AppCommand implements Callable<Integer> {
     ConfigFile file =
         orRefuse(() -> ConfigFile.read(path, System.getenv()), UnaryOperator.identity());
     AppConfig config = orRefuse(() -> AppConfig.of(file), file::masked);
+    int topics = orRefuse(() -> Topics.check(config), file::masked);
     if (check) {
-      new Settings(config, file).print(spec.commandLine().getOut());
+      PrintWriter out = spec.commandLine().getOut();
+      new Settings(config, file).print(out);
+      out.printf("%s: good, and all %d topics are there%n", path, topics);
+      return 0;
     }
-    orRefuse(() -> Topics.check(config), file::masked);
-    return check ? 0 : run(orRefuse(() -> AppRun.start(config), file::masked));
+    return run(orRefuse(() -> AppRun.start(config), file::masked));
   }
 
   private static int run(AppRun app) throws InterruptedException {
@@ -75,6 +84,6 @@ public final class AppCommand implements Callable<Integer> {
         messages.add(message);
       }
     }
-    return String.join(": ", messages).replaceAll("\\s+", " ");
+    return CLASS_NAME.matcher(String.join(": ", messages)).replaceAll("").replaceAll("\\s+", " ");
   }
 }

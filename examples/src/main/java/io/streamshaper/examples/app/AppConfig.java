@@ -259,6 +259,10 @@ record AppConfig(
     return streams;
   }
 
+  int threads() {
+    return new StreamsConfig(streams).getInt(StreamsConfig.NUM_STREAM_THREADS_CONFIG);
+  }
+
   /** What Kafka Streams would see only when it makes its clients, or never. */
   private static void check(StreamsConfig config) {
     int threads = config.getInt(StreamsConfig.NUM_STREAM_THREADS_CONFIG);

@@ -18,13 +18,10 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.stream.DoubleStream;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
@@ -33,7 +30,6 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,13 +46,19 @@ final class AppRun implements AutoCloseable {
   /** A failure that comes back at once fills neither the log nor the broker's. */
   private static final Duration PAUSE_AFTER_FAILURE = Duration.ofSeconds(1);
 
+  /** More of them in a while than these, of each thread, and it is no passing trouble. */
+  private static final int FAILURES = 3;
+
+  private static final Duration WHILE = Duration.ofMinutes(10);
+
   private static final Duration FRESH = Duration.ofMillis(250);
 
   private static final String PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
 
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-  private final Set<TopicPartition> restoring = ConcurrentHashMap.newKeySet();
+  private final Readiness readiness = new Readiness();
+  private final Failures failures;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final KafkaStreams streams;
   private final Page page;
@@ -67,9 +69,10 @@ final class AppRun implements AutoCloseable {
 
   private AppRun(AppConfig config) {
     registry.config().meterFilter(new SojournBuckets());
+    failures = new Failures(FAILURES * config.threads(), WHILE);
     streams = new KafkaStreams(topology(config), properties(config));
     streams.setUncaughtExceptionHandler(this::replaceThread);
-    streams.setGlobalStateRestoreListener(new Restoring());
+    streams.setGlobalStateRestoreListener(readiness);
     streams.setStateListener(
         (state, before) -> {
           if (state.hasCompletedShutdown()) {
@@ -167,7 +170,7 @@ final class AppRun implements AutoCloseable {
     Map<String, Function<String, Answer>> answers = new HashMap<>();
     answers.put("/metrics", query -> metrics());
     answers.put("/health/live", query -> health(isAlive()));
-    answers.put("/health/ready", query -> health(isReady()));
+    answers.put("/health/ready", query -> health(readiness.isReady(streams.state())));
     if (page != null) {
       answers.putAll(page.answers());
     }
@@ -191,43 +194,23 @@ final class AppRun implements AutoCloseable {
     return !streams.state().hasStartedOrFinishedShuttingDown();
   }
 
-  /** One that has no partition is ready, too: to take over. */
-  private boolean isReady() {
-    return streams.state() == KafkaStreams.State.RUNNING && restoring.isEmpty();
-  }
-
   /**
    * A broker that wakes up can answer "coordinator loading", which the consumer takes for fatal.
+   * What does not pass is for whoever runs the process: they see it end.
    */
   private StreamThreadExceptionResponse replaceThread(Throwable failure) {
-    log.warn("a stream thread is replaced: {}", AppCommand.reason(failure));
+    String reason = AppCommand.reason(failure);
+    if (!failures.bearable(System.nanoTime())) {
+      log.error("stream threads fail again and again, so the application ends: {}", reason);
+      return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+    }
+    log.warn("a stream thread is replaced: {}", reason);
     try {
       Thread.sleep(PAUSE_AFTER_FAILURE.toMillis());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     return StreamThreadExceptionResponse.REPLACE_THREAD;
-  }
-
-  /** Knows which changelogs are being read. */
-  private final class Restoring implements StateRestoreListener {
-    @Override
-    public void onRestoreStart(TopicPartition partition, String store, long from, long to) {
-      restoring.add(partition);
-    }
-
-    @Override
-    public void onBatchRestored(TopicPartition partition, String store, long to, long records) {}
-
-    @Override
-    public void onRestoreEnd(TopicPartition partition, String store, long records) {
-      restoring.remove(partition);
-    }
-
-    @Override
-    public void onRestoreSuspended(TopicPartition partition, String store, long records) {
-      restoring.remove(partition);
-    }
   }
 
   /** A histogram that Prometheus can add up over tasks, of few series. */

@@ -5,11 +5,13 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.admin.DescribeTopicsOptions;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.InvalidTopicException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
@@ -33,7 +35,9 @@ final class Topics {
     if (config.dropped() != null) {
       settings.put(config.dropped(), AppConfig.DROPPED);
     }
-    Admin admin = Admin.create(new StreamsConfig(config.streams()).getAdminConfigs("check"));
+    Map<String, Object> admins = new StreamsConfig(config.streams()).getAdminConfigs("check");
+    TlsProbe.refuse(new AdminClientConfig(admins));
+    Admin admin = Admin.create(admins);
     try {
       var found =
           admin.describeTopics(
@@ -56,10 +60,20 @@ final class Topics {
     } catch (ExecutionException e) {
       if (e.getCause() instanceof TimeoutException) {
         throw new ConfigException(
-            "no broker answers within %d s at %s"
+            "no broker answers within %d s at %s, %s %s"
                 .formatted(
                     PATIENCE.toSeconds(),
-                    config.streams().get(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG)));
+                    config.streams().get(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG),
+                    StreamsConfig.SECURITY_PROTOCOL_CONFIG,
+                    config
+                        .streams()
+                        .getOrDefault(StreamsConfig.SECURITY_PROTOCOL_CONFIG, "PLAINTEXT")));
+      }
+      if (e.getCause() instanceof AuthenticationException) {
+        throw new KafkaException(
+            "the broker at %s must let us in, did not"
+                .formatted(config.streams().get(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG)),
+            e.getCause());
       }
       if (e.getCause() instanceof UnknownTopicOrPartitionException
           || e.getCause() instanceof InvalidTopicException) {
