@@ -73,6 +73,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         System.currentTimeMillis(),
         ThreadLocalRandom.current().nextLong(FlowQueueStore.SALTS),
         this::restore);
+    scheduleTicks(); // first, since the clock can step back from its first look on
     clock =
         new TaskClock(
             context,
@@ -82,7 +83,6 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
             this::clockSteppedBack);
     pace = new Pace(newBucket(), options.target(), clock.elapsedNanos());
     publish();
-    scheduleTicks();
     store.inquiries().open();
     log.info(
         "{} {}: {} records restored, {}",

@@ -35,6 +35,10 @@ final class FakeTask {
   private Punctuator punctuator;
   private CommitHook hook = new CommitHook("hook");
   long nowMs = TestTopology.START_MS;
+
+  /** How far the clock goes back at each look. */
+  long backMs;
+
   int openIterators;
 
   /** Scheduled and not cancelled. */
@@ -89,7 +93,7 @@ final class FakeTask {
               case "taskId" -> new TaskId(0, 0);
               case "appConfigs" -> Map.of();
               case "keySerde", "valueSerde" -> Serdes.String();
-              case "currentSystemTimeMs" -> nowMs;
+              case "currentSystemTimeMs" -> nowMs -= backMs;
               case "recordMetadata" -> Optional.empty();
               case "getStateStore" -> stores.get(arguments[0]);
               case "schedule" -> {
