@@ -8,6 +8,7 @@ import io.streamshaper.aqm.TokenBucket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
@@ -31,6 +32,14 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   /** Flows passed over and records dropped before the clock is looked at again. */
   private static final int WORK_BUDGET = 256;
+
+  private static final Map<DropReason, byte[]> REASONS = new EnumMap<>(DropReason.class);
+
+  static {
+    for (DropReason reason : DropReason.values()) {
+      REASONS.put(reason, text(reason.name().toLowerCase(Locale.ROOT)));
+    }
+  }
 
   private final Shaper<K, V> shaper;
   private final ShaperOptions options;
@@ -98,13 +107,21 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     clock.look();
     long lateMs = latenessMs(record.timestamp());
     long nowNanos = clock.elapsedNanosWith(record.timestamp());
-    if (isIdle() && pace.mayPass(lateMs, nowNanos)) {
-      pass(arrived, nowNanos);
-      return;
-    }
-    enqueue(arrived);
-    if (pace.read(lateMs, clock.elapsedNanos())) {
-      serve();
+    boolean idle = isIdle();
+    boolean mayPass = idle && pace.mayPass(lateMs, nowNanos);
+    boolean inBytes = !mayPass || shaper.costsBytes();
+    byte[] key = inBytes ? serialize(keySerde, arrived, arrived.key()) : null;
+    byte[] value = inBytes ? serialize(valueSerde, arrived, arrived.value()) : null;
+    QueuedRecord.Terms terms = termsOf(arrived, key, value);
+    if (idle && clock.nowNanosWith(record.timestamp()) > terms.expiresNanos()) {
+      expire(arrived, key, terms, nowNanos);
+    } else if (mayPass) {
+      pass(arrived, key, terms, nowNanos);
+    } else {
+      enqueue(arrived, key, value, terms);
+      if (pace.read(lateMs, clock.elapsedNanos())) {
+        serve();
+      }
     }
   }
 
@@ -186,39 +203,30 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     return scheduler.isIdle();
   }
 
-  /** The same decisions as for a record that is queued and served at once, without the queue. */
-  private void pass(Record<K, V> record, long nowNanos) {
-    boolean costsBytes = shaper.costsBytes();
-    byte[] key = costsBytes ? serialize(keySerde, record, record.key()) : null;
-    byte[] value = costsBytes ? serialize(valueSerde, record, record.value()) : null;
-    Bytes flow = null;
+  /** The same decision as for a record that is queued and served at once, without the queue. */
+  private void pass(Record<K, V> record, byte[] key, QueuedRecord.Terms terms, long nowNanos) {
     if (!shaper.isByKey()) {
-      flow = shaper.flowOf(record, topic, key);
-      scheduler.weightOf(flow); // a bad one is refused now, not under load
-    }
-    QueuedRecord.Terms terms = termsOf(record, key, value);
-    boolean expired = clock.nowNanosWith(record.timestamp()) > terms.expiresNanos();
-    if (expired && shaper.isByKey()) {
-      flow = shaper.flowOf(record, topic, serialize(keySerde, record, record.key()));
+      scheduler.weightOf(shaper.flowOf(record, topic, key)); // a bad one is refused now already
     }
     received(record);
     pace.pass(nowNanos);
-    long sojournNanos = terms.sojournNanos(clock.nowNanos());
-    if (expired) {
-      drop(record, flow, sojournNanos, DropReason.EXPIRED);
-    } else {
-      forward(record, terms.cost(), sojournNanos);
-    }
+    forward(record, terms.cost(), terms.sojournNanos(clock.nowNanos()));
+  }
+
+  /** The same for one that would not get further: after an outage there are millions of them. */
+  private void expire(Record<K, V> record, byte[] key, QueuedRecord.Terms terms, long nowNanos) {
+    byte[] flowKey = key == null ? serialize(keySerde, record, record.key()) : key;
+    Bytes flow = shaper.flowOf(record, topic, flowKey);
+    received(record);
+    pace.pass(nowNanos);
+    drop(record, flow, terms.sojournNanos(clock.nowNanos()), DropReason.EXPIRED);
   }
 
   /** Everything that can fail comes before anything changes. */
-  private void enqueue(Record<K, V> record) {
-    byte[] key = serialize(keySerde, record, record.key());
-    byte[] value = serialize(valueSerde, record, record.value());
+  private void enqueue(Record<K, V> record, byte[] key, byte[] value, QueuedRecord.Terms terms) {
     Bytes flow = shaper.flowOf(record, topic, key);
     QueuedRecord queued =
-        QueuedRecord.resting(
-            flow, store.nextSequence(), termsOf(record, key, value), record, key, value);
+        QueuedRecord.resting(flow, store.nextSequence(), terms, record, key, value);
     scheduler.append(flow, queued);
     store.add(queued); // before stream time is saved, and with it where the queue begins
     received(record);
@@ -240,6 +248,9 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   private void received(Record<K, V> record) {
     stats.countReceived();
+    if (!isPlausible(record.timestamp(), clock.nowMsWith(record.timestamp()))) {
+      stats.countImplausible();
+    }
     if (clock.advancesWith(record.timestamp())) {
       clock.advance(record.timestamp());
       store.advanceStreamTime(record.timestamp());
@@ -326,9 +337,6 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private QueuedRecord.Terms termsOf(Record<K, V> record, byte[] key, byte[] value) {
     long nowMs = clock.nowMsWith(record.timestamp());
     boolean plausible = isPlausible(record.timestamp(), nowMs);
-    if (!plausible) {
-      stats.countImplausible();
-    }
     boolean fromTimestamp =
         plausible && options.enqueueTime() == ShaperOptions.EnqueueTime.TIMESTAMP;
     long enqueueMs = fromTimestamp ? record.timestamp() : nowMs;
@@ -442,7 +450,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private static byte[] text(DropReason reason) {
-    return text(reason.name().toLowerCase(Locale.ROOT));
+    return REASONS.get(reason).clone();
   }
 
   private static byte[] text(long number) {
