@@ -34,7 +34,7 @@ final class DemoCommand implements Callable<Integer> {
   private static final DemoRun.Rates RATES = new DemoRun.Rates(5.0 * CAPACITY, 50, 5);
   private static final long CALL_NANOS = Duration.ofSeconds(1).toNanos() / CAPACITY;
   private static final int DEFAULT_SECONDS = 20;
-  private static final int WARM_UP_SECONDS = 10;
+  private static final Duration WARM_UP = Duration.ofSeconds(10);
   private static final String LOOPBACK = "127.0.0.1";
 
   private static final String ROW = "%-15s %9s %9s %9s %9s %7s %7s %7s";
@@ -120,7 +120,8 @@ final class DemoCommand implements Callable<Integer> {
     ShaperOptions rate = ShaperOptions.builder().rate(CAPACITY).build();
     try (LiveRun run = new LiveRun(admin, servers, Step.Call.limited(CAPACITY), rate, RATES)) {
       cleanUp = bootstrapServer == null ? run::abandon : run::close;
-      run.start();
+      say("Warming up for %d s ...", WARM_UP.toSeconds());
+      run.start(WARM_UP);
       try (HttpServer server = serve(run.page())) {
         say("http://%s:%d/ shows it, until Ctrl-C.", LOOPBACK, server.port());
         new CountDownLatch(1).await();
@@ -144,7 +145,13 @@ final class DemoCommand implements Callable<Integer> {
     ShaperOptions rate = ShaperOptions.builder().rate(CAPACITY).build();
     ShaperOptions noRate = ShaperOptions.defaults();
 
-    run(admin, servers, "warming up", Step.Call.blocking(CALL_NANOS), noRate, WARM_UP_SECONDS);
+    run(
+        admin,
+        servers,
+        "warming up",
+        Step.Call.blocking(CALL_NANOS),
+        noRate,
+        (int) WARM_UP.toSeconds());
 
     DemoRun.Result plain =
         run(admin, servers, "without shaper", Step.Call.limited(CAPACITY), null, length);

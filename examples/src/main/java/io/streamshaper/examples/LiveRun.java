@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.admin.Admin;
@@ -44,13 +45,13 @@ final class LiveRun implements AutoCloseable, Page.Switches {
   private final List<Snapshot.Setting> settings;
   private final Readings readings;
   private final Thread sender;
-  private final Page page;
   private final ExecutorService switching = Executors.newSingleThreadExecutor(LiveRun::daemon);
   private volatile boolean hot = true;
   private volatile boolean shaperWanted = true;
   private volatile boolean shaped;
   private volatile String state = "starting";
   private volatile KafkaStreams streams;
+  private volatile Page page;
 
   LiveRun(
       Admin admin,
@@ -73,7 +74,6 @@ final class LiveRun implements AutoCloseable, Page.Switches {
             rates.quietKeys(),
             rates.quietPerSecond());
     sender = new Thread(() -> load.run(ENDLESS), "load");
-    page = new Page(this::snapshot, this);
   }
 
   private void bound(Admin admin) throws InterruptedException, ExecutionException {
@@ -96,10 +96,14 @@ final class LiveRun implements AutoCloseable, Page.Switches {
         .get();
   }
 
-  /** Starts the load and the application, and waits until this runs. */
-  void start() throws InterruptedException {
+  /** Starts the load and the application, and the page when both are warm. */
+  void start(Duration warmUp) throws InterruptedException {
     start(true);
     sender.start();
+    Thread.sleep(warmUp.toMillis());
+    var unused = snapshot(); // so that the first that is shown begins here
+    TimeUnit.SECONDS.sleep(1);
+    page = new Page(this::snapshot, this);
   }
 
   Page page() {
@@ -192,7 +196,9 @@ final class LiveRun implements AutoCloseable, Page.Switches {
 
   private void end() {
     switching.shutdownNow();
-    page.close();
+    if (page != null) {
+      page.close();
+    }
     load.stop();
   }
 

@@ -16,6 +16,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -54,6 +55,9 @@ public final class Page implements AutoCloseable {
   private Snapshot newest;
   private long taken;
   private long takenWhenSettingsChanged;
+
+  /** By what was seen, until there is more: a thousand who look cost what one does. */
+  private final Map<Long, Answer> answers = new HashMap<>();
 
   /** What the buttons do; each returns at once. From any thread. */
   public interface Switches {
@@ -153,7 +157,25 @@ public final class Page implements AutoCloseable {
       String refusal = "the query must be after=NUMBER, was " + query;
       return new Answer(400, "text/plain; charset=utf-8", refusal.getBytes(UTF_8));
     }
-    return new Answer(200, "application/json", json(after(Long.parseLong(after.substring(6)))));
+    return after(Long.parseLong(after.substring(6)));
+  }
+
+  /** Who has seen nothing of what is kept begins anew. */
+  private synchronized Answer after(long seen) {
+    boolean forgotten = seen < taken - points.size();
+    return answers.computeIfAbsent(forgotten ? 0 : Math.min(seen, taken), this::answer);
+  }
+
+  private Answer answer(long seen) {
+    long unseen = taken - seen;
+    News news =
+        new News(
+            startedMs,
+            taken,
+            newest == null ? null : newest.now(),
+            newest == null || seen >= takenWhenSettingsChanged ? null : newest.settings(),
+            points.stream().skip(Math.max(0, points.size() - unseen)).toList());
+    return new Answer(200, "application/json", json(news));
   }
 
   private static byte[] json(News news) {
@@ -162,16 +184,6 @@ public final class Page implements AutoCloseable {
     } catch (JsonProcessingException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  private synchronized News after(long seen) {
-    long unseen = taken - seen;
-    return new News(
-        startedMs,
-        taken,
-        newest == null ? null : newest.now(),
-        newest == null || seen >= takenWhenSettingsChanged ? null : newest.settings(),
-        points.stream().skip(Math.max(0, points.size() - unseen)).toList());
   }
 
   private static void flip(Context context, Consumer<Boolean> flip) {
@@ -196,6 +208,7 @@ public final class Page implements AutoCloseable {
 
   private synchronized void keep(Snapshot snapshot) {
     taken++;
+    answers.clear();
     if (newest == null || !newest.settings().equals(snapshot.settings())) {
       takenWhenSettingsChanged = taken;
     }
