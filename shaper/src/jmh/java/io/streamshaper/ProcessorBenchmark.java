@@ -72,7 +72,7 @@ public class ProcessorBenchmark {
         Shaper.<String, String>named("s")
             .serdes(Serdes.String(), Serdes.String())
             .options(options.build());
-    context.addStateStore(new FlowQueueStore(new MemoryStore(shaper.storeName()), false));
+    context.addStateStore(new FlowQueueStore(new MemoryStore(shaper.storeName()), false, true));
     context.addStateStore(cached(new CommitHook(shaper.hookName())));
     processor = shaper.get();
     processor.init(context);
