@@ -137,6 +137,15 @@ final class Application implements AutoCloseable {
     return Files.createTempDirectory("shaper-state");
   }
 
+  /** A guarantee, and commits so often that a short run sees many. */
+  static Map<String, Object> config(String guarantee) {
+    return Map.of(
+        StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
+        guarantee,
+        StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
+        100);
+  }
+
   /** Makes topics and waits: a broker knows them a little later than the controller does. */
   static void createTopics(Admin admin, List<String> names, int partitions)
       throws InterruptedException, ExecutionException {

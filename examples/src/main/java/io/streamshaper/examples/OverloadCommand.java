@@ -241,12 +241,7 @@ final class OverloadCommand implements Callable<Integer> {
   private double drain(Admin admin, String servers, String guarantee) throws Exception {
     bench.progress("draining while input is idle");
     ShaperOptions patient = ShaperOptions.builder().interval(Duration.ofDays(1)).build();
-    Map<String, ?> config =
-        Map.of(
-            StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-            guarantee,
-            StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-            100);
+    Map<String, ?> config = Application.config(guarantee);
     try (DemoRun run =
         new DemoRun(admin, servers, Mode.CONSERVING.call(), patient, rates(5, 50), config, 1)) {
       return run.drain(DRAIN_LOAD, DRAIN);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.streamshaper.ShaperOptions;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.admin.Admin;
@@ -90,16 +91,8 @@ class BrokerFaultIT {
 
   /** Its transactions time out while the broker stands still. */
   private static Application application(String guarantee, Step step) throws Exception {
-    return new Application(
-        admin,
-        broker.bootstrapServers(),
-        Map.of(
-            StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-            guarantee,
-            StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-            100,
-            ProducerConfig.TRANSACTION_TIMEOUT_CONFIG,
-            5000),
-        step::processor);
+    Map<String, Object> config = new HashMap<>(Application.config(guarantee));
+    config.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, 5000);
+    return new Application(admin, broker.bootstrapServers(), config, step::processor);
   }
 }

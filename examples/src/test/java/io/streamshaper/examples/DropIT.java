@@ -114,11 +114,7 @@ class DropIT {
     return new Application(
         admin,
         broker.bootstrapServers(),
-        Map.of(
-            StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-            guarantee,
-            StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-            100),
+        Application.config(guarantee),
         new Step(() -> {})::processor);
   }
 

@@ -43,14 +43,7 @@ class PausedBrokerIT {
     Step step = new Step(() -> {});
     try (Application application =
             new Application(
-                admin,
-                broker.bootstrapServers(),
-                Map.of(
-                    StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-                    guarantee,
-                    StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-                    100),
-                step::processor);
+                admin, broker.bootstrapServers(), Application.config(guarantee), step::processor);
         Load load = new Load(broker.bootstrapServers(), application.in(), 2000, 20, 5)) {
       application.start(ShaperOptions.builder().rate(500).build());
       var sending = CompletableFuture.runAsync(() -> load.run(PAUSE.plusSeconds(10)));

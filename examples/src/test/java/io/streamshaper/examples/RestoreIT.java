@@ -107,7 +107,7 @@ class RestoreIT {
     Restoration restoration = new Restoration();
     AtomicLong firstNanos = new AtomicLong();
     Step step = new Step(() -> firstNanos.compareAndSet(0, System.nanoTime()));
-    try (Application other = application.instance(config(guarantee), step::processor)) {
+    try (Application other = application.instance(Application.config(guarantee), step::processor)) {
       long startNanos = System.nanoTime(); // before it has even joined its group
       other.start(patient(store).build(), restoration::listenTo);
       Patience.await("the first record is served", () -> firstNanos.get() != 0);
@@ -217,14 +217,7 @@ class RestoreIT {
   }
 
   private static Application application(String guarantee, Step step) throws Exception {
-    return new Application(admin, broker.bootstrapServers(), config(guarantee), step::processor);
-  }
-
-  private static Map<String, Object> config(String guarantee) {
-    return Map.of(
-        StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-        guarantee,
-        StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-        100);
+    return new Application(
+        admin, broker.bootstrapServers(), Application.config(guarantee), step::processor);
   }
 }

@@ -120,14 +120,7 @@ class ShaperIT {
 
   private static Application application(String guarantee, Step step) throws Exception {
     return new Application(
-        admin,
-        broker.bootstrapServers(),
-        Map.of(
-            StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
-            guarantee,
-            StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-            100),
-        step::processor);
+        admin, broker.bootstrapServers(), Application.config(guarantee), step::processor);
   }
 
   private static void awaitRead(Application application, long records) throws Exception {
