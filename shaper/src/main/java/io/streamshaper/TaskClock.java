@@ -37,9 +37,10 @@ final class TaskClock {
 
   private long setBackMs;
 
-  /** The time line of durations, when the wall clock was last read and now. */
+  /** When that was, by the timer. */
   private long readNanos;
 
+  private long wallNowMs;
   private long elapsedNanos;
   private long nowMs;
 
@@ -71,32 +72,33 @@ final class TaskClock {
     this.onStepBack = onStepBack;
     wallReadMs = wallMs.getAsLong();
     readNanos = timer.getAsLong() - wallClockNanos;
+    elapsedNanos = nowNanos();
     look();
   }
 
   /** Looks at the clock: what the others say is of that moment. */
   void look() {
-    if (stream) {
-      elapsedNanos = nowNanos();
-      return;
-    }
-    elapsedNanos = timer.getAsLong();
-    if (elapsedNanos - readNanos >= wallClockNanos) {
+    long timerNanos = timer.getAsLong();
+    if (timerNanos - readNanos >= wallClockNanos) {
       readWallMs();
-      readNanos = elapsedNanos;
+      readNanos = timerNanos;
     }
-    nowMs = wallReadMs + (elapsedNanos - readNanos) / NANOS_PER_MS;
+    wallNowMs = wallReadMs + (timerNanos - readNanos) / NANOS_PER_MS;
+    if (!stream) {
+      nowMs = wallNowMs;
+      elapsedNanos = timerNanos;
+    }
   }
 
   /** Whether stream time advances with a record of this timestamp. */
   boolean advancesWith(long timestampMs) {
-    return stream && timestampMs > nowMs && timestampMs - readWallMs() <= plausibleMs;
+    return stream && timestampMs > nowMs && timestampMs - wallNowMs <= plausibleMs;
   }
 
   /** Advances stream time. */
   void advance(long timestampMs) {
     nowMs = timestampMs;
-    look();
+    elapsedNanos = nowNanos();
   }
 
   /** Milliseconds since the epoch. */
