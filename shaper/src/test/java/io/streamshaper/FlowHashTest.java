@@ -48,12 +48,7 @@ class FlowHashTest {
 
   @Test
   void keysMadeToCollideDoNot() {
-    List<String> keys = List.of("");
-    for (int i = 0; i < 12; i++) {
-      List<String> longer = new ArrayList<>();
-      keys.forEach(key -> longer.addAll(List.of(key + "Aa", key + "BB")));
-      keys = longer;
-    }
+    List<String> keys = collidingKeys();
     List<Bytes> flows =
         keys.stream().map(key -> Bytes.wrap(key.getBytes(StandardCharsets.UTF_8))).toList();
     assertThat(flows.stream().map(Bytes::hashCode).distinct()).hasSize(1);
@@ -70,6 +65,30 @@ class FlowHashTest {
             .max()
             .getAsLong();
     assertThat(longestChain).isLessThan(10);
+  }
+
+  /** The steps of a chain of them all would be 8 million. */
+  @Test
+  void theProcessorsFlowsDoNotCollideEither() {
+    FakeTask task = new FakeTask((record, child) -> {});
+    task.start(TestTopology.shaper(TestTopology.patient(1).burst(1)));
+    collidingKeys().forEach(key -> task.pipe(key, "v", TestTopology.START_MS));
+    Object processor = RestartableShaper.field(task, "processor");
+    Object scheduler = RestartableShaper.field(processor, "scheduler");
+    Object flows = RestartableShaper.field(scheduler, "flows");
+    assertThat(RestartableShaper.<Long>field(flows, "steps")).isLessThan(40_000);
+    task.close();
+  }
+
+  /** All of one {@link Bytes#hashCode}. */
+  private static List<String> collidingKeys() {
+    List<String> keys = List.of("");
+    for (int i = 0; i < 12; i++) {
+      List<String> longer = new ArrayList<>();
+      keys.forEach(key -> longer.addAll(List.of(key + "Aa", key + "BB")));
+      keys = longer;
+    }
+    return keys;
   }
 
   private static Bytes flow(int... bytes) {

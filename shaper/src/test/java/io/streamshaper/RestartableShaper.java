@@ -195,7 +195,7 @@ final class RestartableShaper implements AutoCloseable {
   }
 
   @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"}) // the caller knows the type
-  private static <T> T field(Object owner, String name) {
+  static <T> T field(Object owner, String name) {
     try {
       var field = owner.getClass().getDeclaredField(name);
       field.setAccessible(true);
