@@ -22,12 +22,13 @@ final class DemoRun implements AutoCloseable {
   /** What is sent: records a second of the hot key and of each quiet key. */
   record Rates(double hotPerSecond, int quietKeys, double quietPerSecond) {}
 
-  /** What a run showed; rate and busy share once it had settled. */
+  /** What a run showed; rate, busy share and one of the delays once it had settled. */
   record Result(
       Ledger.Account hot,
       Ledger.Account quiet,
       Histogram hotDelayMs,
       Histogram quietDelayMs,
+      Histogram settledQuietDelayMs,
       double perSecond,
       double busy,
       List<String> violations) {}
@@ -88,6 +89,7 @@ final class DemoRun implements AutoCloseable {
     int settling = Math.min(SETTLING_SECONDS, seconds / 2);
     long start = System.nanoTime();
     watch(start, 1, settling, eachSecond);
+    Histogram quietDelayMs = step.delayMs(false);
     long callsBefore = step.calls();
     long busyBefore = step.busyNanos();
     long before = System.nanoTime();
@@ -98,11 +100,14 @@ final class DemoRun implements AutoCloseable {
     sender.join();
     application.stop();
     Ledger ledger = application.ledger();
+    Histogram settledQuietDelayMs = step.delayMs(false);
+    quietDelayMs.add(settledQuietDelayMs);
     return new Result(
         ledger.total(Load::isHot),
         ledger.total(key -> !Load.isHot(key)),
         step.delayMs(true),
-        step.delayMs(false),
+        quietDelayMs,
+        settledQuietDelayMs,
         perSecond,
         busy,
         ledger.violations());

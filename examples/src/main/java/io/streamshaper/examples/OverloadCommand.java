@@ -106,7 +106,10 @@ final class OverloadCommand implements Callable<Integer> {
     }
   }
 
-  /** One run. Delays in ms; busy is the share of the capacity in use. */
+  /**
+   * One run. Delays in ms, once it had settled, but for the largest of all; busy is the share of
+   * the capacity in use.
+   */
   record Row(
       double load,
       int quietKeys,
@@ -209,7 +212,7 @@ final class OverloadCommand implements Callable<Integer> {
       if (!result.violations().isEmpty()) {
         throw new IllegalStateException(label + " does not add up: " + result.violations().get(0));
       }
-      Histogram delay = result.quietDelayMs();
+      Histogram delay = result.settledQuietDelayMs();
       return new Row(
           load,
           keys,
@@ -218,7 +221,7 @@ final class OverloadCommand implements Callable<Integer> {
           delay.getValueAtPercentile(50),
           delay.getValueAtPercentile(99),
           delay.getValueAtPercentile(99.9),
-          delay.getMaxValue(),
+          result.quietDelayMs().getMaxValue(),
           result.quiet().dropped(),
           (double) result.hot().forwarded() / seconds,
           mode == Mode.RATE ? result.perSecond() / CAPACITY : result.busy(),
