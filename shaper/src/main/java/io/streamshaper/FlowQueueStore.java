@@ -27,8 +27,8 @@ import org.apache.kafka.streams.state.Stores;
 
 /**
  * The flow queues at rest: in memory between commits, durable at every commit. Only the net change
- * since the last commit is written, so a record that comes and goes between two commits never
- * reaches the changelog. Belongs to one task and its thread.
+ * since the last commit is written, so a record that comes and goes within a quarter of the commit
+ * interval never reaches the changelog. Belongs to one task and its thread.
  *
  * <p>Under exactly-once, what is written at a commit is part of its transaction. Under
  * at-least-once, what was forwarded and the tombstone of its stored copy go to different
@@ -59,6 +59,9 @@ final class FlowQueueStore implements StateStore {
   private static final boolean TOLD_OF_COMMITS =
       Arrays.stream(StateStore.class.getMethods()).anyMatch(m -> m.getName().equals("commit"));
 
+  /** Two, so that writing ahead catches up with what arrives. */
+  private static final int AHEAD_PER_RECORD = 2;
+
   private final KeyValueStore<Bytes, byte[]> inner;
   private final boolean spill;
   private final boolean toldOfCommits;
@@ -74,6 +77,12 @@ final class FlowQueueStore implements StateStore {
   private QueuedRecord firstUnsaved;
   private long unsavedBytes;
   private long nextSequence;
+
+  /** What comes before it has waited long for a commit: see {@link #add}. */
+  private long overdueSequence;
+
+  private long markedSequence;
+  private long markedMs;
 
   /** Of saved records that left. */
   private final Tombstones tombstones = new Tombstones();
@@ -126,6 +135,9 @@ final class FlowQueueStore implements StateStore {
     newest = null;
     firstUnsaved = null;
     unsavedBytes = 0;
+    overdueSequence = 0;
+    markedSequence = 0;
+    markedMs = 0;
     tombstones.clear();
     waiting.clear();
     waitingSinceMs = 0;
@@ -161,8 +173,15 @@ final class FlowQueueStore implements StateStore {
     return nextSequence++;
   }
 
-  /** Takes in a record; durable from the next commit on. */
+  /**
+   * Takes in a record; durable from the next commit on. What has waited for long will hardly leave
+   * before the commit, and is written ahead of it: all at once, what has arrived would make the
+   * thread wait for the broker.
+   */
   void add(QueuedRecord queued) {
+    for (int i = 0; i < AHEAD_PER_RECORD && isOverdue(firstUnsaved); i++) {
+      saveFirst();
+    }
     append(queued);
     unsavedBytes += queued.bytes();
     if (firstUnsaved == null) {
@@ -214,6 +233,10 @@ final class FlowQueueStore implements StateStore {
     arm();
   }
 
+  private boolean isOverdue(QueuedRecord queued) {
+    return queued != null && queued.sequence() < overdueSequence;
+  }
+
   /**
    * Must be called at every tick of the wall clock. Before 4.3, Kafka Streams tells no store of a
    * commit. But between two ticks it looks whether the commit interval is over, and commits: so
@@ -222,6 +245,7 @@ final class FlowQueueStore implements StateStore {
    * up, and until then a tick says nothing.
    */
   void tick(long nowMs) {
+    markOverdue(nowMs);
     if (toldOfCommits || exactlyOnce) {
       return;
     }
@@ -242,6 +266,15 @@ final class FlowQueueStore implements StateStore {
     }
   }
 
+  /** What came before the mark of a quarter of the commit interval ago is overdue by now. */
+  private void markOverdue(long nowMs) {
+    if (Math.abs(nowMs - markedMs) >= commitIntervalMs / 4) {
+      overdueSequence = markedSequence;
+      markedSequence = nextSequence;
+      markedMs = nowMs;
+    }
+  }
+
   /** Arms before anything is forwarded: a cache that is full or off fires at once. */
   private void arm() {
     if (!armed) {
@@ -252,7 +285,9 @@ final class FlowQueueStore implements StateStore {
 
   private void beforeCommit() {
     armed = false;
-    saveArrivals();
+    while (firstUnsaved != null) {
+      saveFirst();
+    }
     savePosition(exactlyOnce && tombstones.write());
   }
 
@@ -267,16 +302,15 @@ final class FlowQueueStore implements StateStore {
     }
   }
 
-  private void saveArrivals() {
-    for (QueuedRecord queued = firstUnsaved; queued != null; queued = queued.newer) {
-      inner.put(queued.storeKey(), queued.encoded());
-      queued.saved = true;
-      if (spill) {
-        queued.value = null;
-      }
+  private void saveFirst() {
+    QueuedRecord queued = firstUnsaved;
+    inner.put(queued.storeKey(), queued.encoded());
+    queued.saved = true;
+    if (spill) {
+      queued.value = null;
     }
-    firstUnsaved = null;
-    unsavedBytes = 0;
+    firstUnsaved = queued.newer;
+    unsavedBytes -= queued.bytes();
   }
 
   /** Saves where the first record is, so that a restart need not search what was deleted. */

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -89,6 +90,42 @@ class FlowQueueStoreTest {
     assertThat(changelog()).containsExactly("-0", "-2", "position 3");
     commit(() -> add("d"));
     assertThat(changelog()).containsExactly("+d");
+  }
+
+  /** The commit interval is 100 ms. */
+  @Test
+  void whatHasWaitedForAQuarterOfTheCommitIntervalIsWrittenAheadTwoARecord() {
+    start(true);
+    List<String> saved = new ArrayList<>();
+    commit(
+        () -> {
+          store.tick(NOW_MS);
+          List<QueuedRecord> early = List.of(add("a"), add("b"), add("c"));
+          store.tick(NOW_MS + 24);
+          store.tick(NOW_MS + 25);
+          QueuedRecord late = add("d");
+          store.tick(NOW_MS + 49); // the mark is of 24 ms ago
+          saved.add(savedOf(early, late));
+          store.tick(NOW_MS + 50);
+          saved.add(savedOf(early, late));
+          add("e");
+          saved.add(savedOf(early, late));
+          add("f");
+          saved.add(savedOf(early, late));
+          add("g");
+          saved.add(savedOf(early, late));
+          store.remove(early.get(1));
+        });
+    assertThat(saved).containsExactly("", "", "ab", "abc", "abc");
+    assertThat(changelog())
+        .containsExactly("+a", "+b", "+c", "+d", "+e", "+f", "+g", "-1", "position 0");
+  }
+
+  private String savedOf(List<QueuedRecord> early, QueuedRecord late) {
+    return Stream.concat(early.stream(), Stream.of(late))
+        .filter(queued -> queued.saved)
+        .map(this::valueOf)
+        .collect(Collectors.joining());
   }
 
   @Test
