@@ -35,36 +35,53 @@ final class Pace {
   /** Far below {@code max.poll.interval.ms} and the transaction timeout, whatever the target. */
   static final long BOUND_NANOS = 1000 * NANOS_PER_MS;
 
-  /** How many paces have a backlog on this thread. A task's calls all come on its thread. */
-  private static final ThreadLocal<int[]> BACKLOGGED = ThreadLocal.withInitial(() -> new int[1]);
+  /** A task's calls all come on its thread. */
+  private static final ThreadLocal<Siblings> SIBLINGS = ThreadLocal.withInitial(Siblings::new);
 
   private final TokenBucket bucket;
   private final long lateMs;
   private final long longSliceNanos;
   private final long idleSliceNanos;
+  private final Siblings siblings;
 
   private boolean backlogged;
   private boolean late;
-  private boolean readSinceTick;
+  private long readsAtTick;
   private boolean cutShort;
   private boolean passing;
   private long sliceNanos;
   private long nextIdleSliceNanos;
-  private long sliceEndNanos;
+  private long sliceStartNanos;
   private long deadlineNanos;
+
+  private long sliceEndNanos;
+  private long slicesAtEnd;
+  private long slicedNanosAtEnd;
+
+  /** What the paces of one thread know of each other: they share its time. */
+  static final class Siblings {
+    private int backlogged;
+    private long reads;
+    private long slices;
+    private long slicedNanos;
+  }
 
   /**
    * @param bucket null: work-conserving
    */
   Pace(TokenBucket bucket, Duration target, long nowNanos) {
+    this(bucket, target, nowNanos, SIBLINGS.get());
+  }
+
+  Pace(TokenBucket bucket, Duration target, long nowNanos, Siblings siblings) {
     this.bucket = bucket;
+    this.siblings = siblings;
     long targetNanos = Math.min(target.toNanos(), BOUND_NANOS);
     lateMs = Math.max(FRESH_MS, target.toMillis() / 2);
     longSliceNanos = Math.max(NANOS_PER_MS, targetNanos * 3 / 10);
     idleSliceNanos = Math.max(longSliceNanos, targetNanos);
-    sliceNanos = longSliceNanos;
-    nextIdleSliceNanos = longSliceNanos;
-    sliceEndNanos = nowNanos;
+    inputFlows();
+    beginGap(nowNanos);
   }
 
   /** Whether a record of this age may pass at once, nothing being queued; changes nothing. */
@@ -74,7 +91,7 @@ final class Pace {
 
   /** A record passes at once. */
   void pass(long nowNanos) {
-    readSinceTick = true;
+    siblings.reads++;
     passing = true;
     if (bucket != null) {
       bucket.refill(nowNanos);
@@ -84,21 +101,21 @@ final class Pace {
   /** A record of this age was read; whether it is time to serve. */
   boolean read(long ageMs, long nowNanos) {
     if (passing) {
-      sliceEndNanos = nowNanos; // what passed was a slice, and nobody looked at the time
+      beginGap(nowNanos); // what passed was a slice, and nobody looked at the time
       passing = false;
     }
     late = ageMs > lateMs;
-    readSinceTick = true;
-    sliceNanos = longSliceNanos;
-    nextIdleSliceNanos = longSliceNanos;
+    siblings.reads++;
+    inputFlows();
     return readEnough(nowNanos);
   }
 
-  /** A tick; whether it is time to serve. Without reading between two ticks input is idle. */
+  /** A tick; whether it is time to serve. Input is idle if the thread has read nothing since. */
   boolean tick(long nowNanos) {
-    boolean idle = !readSinceTick;
-    readSinceTick = false;
+    boolean idle = siblings.reads == readsAtTick;
+    readsAtTick = siblings.reads;
     if (!idle) {
+      inputFlows();
       return readEnough(nowNanos);
     }
     sliceNanos = nextIdleSliceNanos;
@@ -107,15 +124,16 @@ final class Pace {
   }
 
   void beginSlice(long nowNanos) {
+    sliceStartNanos = nowNanos;
     long nanos = sliceNanos;
     if (bucket != null) {
       bucket.refill(nowNanos);
     } else if (nanos == longSliceNanos) {
-      long gapNanos = nowNanos - sliceEndNanos;
-      nanos = Math.max(SHORT_SLICE_NANOS, Math.min(gapNanos, longSliceNanos) * SLICE_PER_GAP);
+      long gapNanos = Math.min(gapNanos(nowNanos), longSliceNanos);
+      nanos = Math.max(SHORT_SLICE_NANOS, gapNanos * SLICE_PER_GAP);
       nanos = Math.min(nanos, longSliceNanos);
     }
-    deadlineNanos = nowNanos + nanos / Math.max(1, BACKLOGGED.get()[0]);
+    deadlineNanos = nowNanos + nanos / Math.max(1, siblings.backlogged);
     cutShort = false;
   }
 
@@ -137,7 +155,9 @@ final class Pace {
   }
 
   void endSlice(boolean emptied, long nowNanos) {
-    sliceEndNanos = nowNanos;
+    siblings.slices++;
+    siblings.slicedNanos += nowNanos - sliceStartNanos;
+    beginGap(nowNanos);
     cutShort &= !emptied;
     setBacklogged(!emptied);
   }
@@ -152,17 +172,40 @@ final class Pace {
     setBacklogged(false);
   }
 
+  private void inputFlows() {
+    sliceNanos = longSliceNanos;
+    nextIdleSliceNanos = longSliceNanos;
+  }
+
   private boolean readEnough(long nowNanos) {
     if (bucket != null && !cutShort) {
       return true;
     }
-    return nowNanos - sliceEndNanos >= (late ? READ_LATE_NANOS : READ_NANOS);
+    boolean wait = late || !isTurn();
+    return gapNanos(nowNanos) >= (wait ? READ_LATE_NANOS : READ_NANOS);
+  }
+
+  /** Whether the others that have a backlog have had a slice since; one may come only to ticks. */
+  private boolean isTurn() {
+    int others = siblings.backlogged - (backlogged ? 1 : 0);
+    return siblings.slices - slicesAtEnd >= others;
+  }
+
+  private void beginGap(long nowNanos) {
+    sliceEndNanos = nowNanos;
+    slicesAtEnd = siblings.slices;
+    slicedNanosAtEnd = siblings.slicedNanos;
+  }
+
+  /** How long the thread has been reading: the slices of others are no gap. */
+  private long gapNanos(long nowNanos) {
+    return nowNanos - sliceEndNanos - (siblings.slicedNanos - slicedNanosAtEnd);
   }
 
   private void setBacklogged(boolean now) {
     if (now != backlogged) {
       backlogged = now;
-      BACKLOGGED.get()[0] += now ? 1 : -1;
+      siblings.backlogged += now ? 1 : -1;
     }
   }
 }

@@ -55,6 +55,7 @@ final class FakeTask {
 
   /** Starts, or starts anew with what was committed. */
   void start(Shaper<String, String> shaper) {
+    close();
     FlowQueueStore queue = new FlowQueueStore(innerStore(), false, true);
     hook = new CommitHook(shaper.hookName());
     Map<String, Object> stores = Map.of(shaper.storeName(), queue, shaper.hookName(), hookStore());
@@ -76,7 +77,9 @@ final class FakeTask {
   }
 
   void close() {
-    processor.close();
+    if (processor != null) {
+      processor.close();
+    }
   }
 
   /** Spoils what is stored. */
