@@ -14,12 +14,15 @@ final class DemoRun implements AutoCloseable {
   /** A topology that has just started is slower; that counts in the table, not in the rates. */
   private static final int SETTLING_SECONDS = 10;
 
+  /** So many that each of several tasks gets some. */
+  private static final int HOT_KEYS_PER_TASK = 4;
+
   private final Step step;
   private final Load load;
   private final Application application;
   private final ShaperOptions options;
 
-  /** What is sent: records a second of the hot key and of each quiet key. */
+  /** What is sent: records a second of what is hot and of each quiet key. */
   record Rates(double hotPerSecond, int quietKeys, double quietPerSecond) {}
 
   /** What a run showed; rate, busy share and one of the delays once it had settled. */
@@ -62,6 +65,7 @@ final class DemoRun implements AutoCloseable {
         new Load(
             bootstrapServers,
             application.in(),
+            tasks == 1 ? 1 : HOT_KEYS_PER_TASK * tasks,
             rates.hotPerSecond,
             rates.quietKeys,
             rates.quietPerSecond);

@@ -16,8 +16,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * One hot key and many quiet ones, each sending at an even rate whatever becomes of its records. A
- * value begins with the number of the record among its key's.
+ * One hot key, or a few, and many quiet ones, each sending at an even rate whatever becomes of its
+ * records. A value begins with the number of the record among its key's.
  */
 final class Load implements AutoCloseable {
   static final String HOT = "hot";
@@ -28,6 +28,7 @@ final class Load implements AutoCloseable {
 
   private final KafkaProducer<String, byte[]> producer;
   private final String topic;
+  private final List<String> hotKeys;
   private final double hotPerSecond;
   private final List<String> quietKeys;
   private final double quietPerSecond;
@@ -45,7 +46,23 @@ final class Load implements AutoCloseable {
       double hotPerSecond,
       int quietKeys,
       double quietPerSecond) {
+    this(bootstrapServers, topic, 1, hotPerSecond, quietKeys, quietPerSecond);
+  }
+
+  /**
+   * @param hotPerSecond records a second of all hot keys
+   * @param quietPerSecond records a second of each quiet key
+   */
+  Load(
+      String bootstrapServers,
+      String topic,
+      int hotKeys,
+      double hotPerSecond,
+      int quietKeys,
+      double quietPerSecond) {
     this.topic = topic;
+    this.hotKeys =
+        hotKeys == 1 ? List.of(HOT) : IntStream.range(0, hotKeys).mapToObj(i -> HOT + i).toList();
     this.hotPerSecond = hotPerSecond;
     this.quietKeys = IntStream.range(0, quietKeys).mapToObj(i -> "quiet-" + i).toList();
     this.quietPerSecond = quietPerSecond;
@@ -57,7 +74,7 @@ final class Load implements AutoCloseable {
   }
 
   static boolean isHot(String key) {
-    return key.equals(HOT);
+    return key.startsWith(HOT);
   }
 
   static long numberOf(byte[] value) {
@@ -69,7 +86,7 @@ final class Load implements AutoCloseable {
     return sent.sum();
   }
 
-  /** Whether the hot key sends; at first it does. From any thread. */
+  /** Whether hot keys send; at first it does. From any thread. */
   void hot(boolean sends) {
     hotSends = sends;
   }
@@ -93,7 +110,7 @@ final class Load implements AutoCloseable {
       hotSeconds += hotSends ? (elapsed - before) / NANOS_PER_SECOND : 0;
       before = elapsed;
       for (; hotSent < hotPerSecond * hotSeconds; hotSent++) {
-        send(HOT, System.currentTimeMillis());
+        send(hotKeys.get((int) (hotSent % hotKeys.size())), System.currentTimeMillis());
       }
       for (; quietSent < quietPerSecond * quietKeys.size() * seconds; quietSent++) {
         send(quietKeys.get((int) (quietSent % quietKeys.size())), System.currentTimeMillis());
@@ -112,7 +129,7 @@ final class Load implements AutoCloseable {
     for (long ms = 0; ms < past.toMillis() && !stopped; ms++) {
       long timestampMs = nowMs - past.toMillis() + ms;
       for (; hotSent < hotPerSecond / 1000 * ms; hotSent++) {
-        send(HOT, timestampMs);
+        send(hotKeys.get((int) (hotSent % hotKeys.size())), timestampMs);
       }
       for (; quietSent < quietPerMs * ms; quietSent++) {
         send(quietKeys.get((int) (quietSent % quietKeys.size())), timestampMs);

@@ -24,6 +24,7 @@ import picocli.CommandLine.Option;
     description = {
       "Measure delay and loss of quiet keys beside a hot one, without and with the shaper.",
       "The bottleneck takes 1,000 records/s; quiet keys send 5/s each, at most 250/s in all.",
+      "With several tasks several keys are hot, so that each task has some.",
       "Exit status 0 only if every record of every run is accounted for."
     },
     mixinStandardHelpOptions = true)
