@@ -98,13 +98,15 @@ class FqCodelTest {
     assertThat(scheduler.flow("unknown")).isNull();
   }
 
-  @Test
-  void aQuantumTimesAWeightDoesNotWrap() {
-    settings.quantum = Long.MAX_VALUE;
-    settings.weight = key -> 2;
-    enqueue("a", 2);
+  /** In 64 bits the products are -2 and 4. */
+  @ParameterizedTest
+  @CsvSource({"0x7fffffffffffffff, 2", "0x4000000000000001, 4"})
+  void aQuantumTimesAWeightDoesNotWrap(long quantum, int weight) {
+    settings.quantum = quantum;
+    settings.weight = key -> weight;
+    enqueue("a", 5);
     enqueue("b", 1);
-    assertThat(forward(3)).containsExactly("a0", "a1", "b0");
+    assertThat(forward(6)).containsExactly("a0", "a1", "a2", "a3", "a4", "b0");
   }
 
   /**
@@ -256,10 +258,10 @@ class FqCodelTest {
     }
     assertThat(drops).isEmpty();
     assertThat(scheduler.packets()).isEqualTo(5);
-    scheduler.enforceLimits();
+    assertThat(scheduler.enforceLimits()).as("three are still one too many").isTrue();
     assertThat(drops).containsExactly("a0 OVERLIMIT", "a1 OVERLIMIT");
-    scheduler.enforceLimits();
-    scheduler.enforceLimits();
+    assertThat(scheduler.enforceLimits()).as("two may stay").isFalse();
+    assertThat(scheduler.enforceLimits()).isFalse();
     assertThat(drops).hasSize(3);
   }
 
@@ -332,9 +334,32 @@ class FqCodelTest {
   }
 
   @Test
+  void beforeAPacketLeavesTwoIdleFlowsAreForgotten() {
+    long end = makeIdleFlows(5);
+    enqueue("busy", 2);
+    assertThat(scheduler.dequeue(end, Long.MAX_VALUE)).hasToString("busy0");
+    assertThat(scheduler.idleFlows()).isEqualTo(3);
+    assertThat(scheduler.flow("flow2")).isNull();
+    assertThat(scheduler.flow("flow3")).isNotNull();
+    assertThat(scheduler.dequeue(end, Long.MAX_VALUE)).hasToString("busy1");
+    assertThat(scheduler.idleFlows()).isEqualTo(1);
+  }
+
+  @Test
+  void theBudgetThatIsLeftWhenNoPacketLeavesGoesToIdleFlows() {
+    long end = makeIdleFlows(7);
+    assertThat(scheduler.dequeue(end, 1)).isNull();
+    assertThat(scheduler.idleFlows()).as("two, as ever, and one for the budget").isEqualTo(4);
+    assertThat(scheduler.dequeue(end, 2)).isNull();
+    assertThat(scheduler.idleFlows()).isZero();
+  }
+
+  @Test
   void aFlowThatNeverDroppedIsForgottenAtOnce() {
     enqueue("a", 1);
-    assertThat(forward(2)).containsExactly("a0");
+    assertThat(forward(1)).containsExactly("a0");
+    // One to join the old list and one to leave it: nothing of the budget is left for idle flows.
+    assertThat(scheduler.dequeue(0, 2)).isNull();
     assertThat(scheduler.idleFlows() + scheduler.newFlows() + scheduler.oldFlows()).isZero();
   }
 
@@ -376,6 +401,61 @@ class FqCodelTest {
     assertThat(scheduler.dequeue(0, 1)).isNull();
     assertThat(scheduler.isEmpty()).isTrue();
     assertThat(scheduler.largestBacklog()).isZero();
+  }
+
+  @Test
+  void aSchedulerIsIdleOnceItsLastEmptiedFlowHasLeft() {
+    scheduler = scheduler();
+    assertThat(scheduler.isIdle()).isTrue();
+    enqueue("a", 1);
+    assertThat(scheduler.isIdle()).as("a packet is queued").isFalse();
+    forward(1);
+    assertThat(scheduler.newFlows()).isEqualTo(1);
+    assertThat(scheduler.isIdle()).as("a new flow is empty").isFalse();
+    assertThat(scheduler.dequeue(0, 1)).isNull();
+    assertThat(scheduler.newFlows()).isZero();
+    assertThat(scheduler.oldFlows()).isEqualTo(1);
+    assertThat(scheduler.isIdle()).as("an old flow is empty").isFalse();
+    assertThat(scheduler.dequeue(0, 1)).isNull();
+    assertThat(scheduler.isIdle()).isTrue();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 0", "1, 1"})
+  void asManyEmptyFlowsAsMayWaitDoSoAndOneMoreLeavesAheadOfItsTurn(int more, int leaving) {
+    int flows = FqCodel.MOST_EMPTY_FLOWS + more;
+    for (int i = 0; i < flows; i++) {
+      enqueue("flow" + i, 1);
+    }
+    assertThat(forward(flows)).hasSize(flows);
+    // All but the last served are old; that one has used up its quantum, and would join them.
+    assertThat(scheduler.newFlows()).isEqualTo(1);
+    assertThat(scheduler.oldFlows()).isEqualTo(flows - 1);
+    assertThat(scheduler.dequeue(0, 1)).isNull();
+    assertThat(scheduler.newFlows()).isZero();
+    assertThat(scheduler.oldFlows()).isEqualTo(flows - leaving);
+  }
+
+  @Test
+  void flowsThatLeaveAfterTheLastPacketMoveNothingInTheHeap() {
+    for (String key : List.of("a", "b", "c", "d", "e", "f", "g")) {
+      enqueue(key, 1);
+    }
+    forward(7);
+    long before = scheduler.steps();
+    assertThat(forward(1)).isEmpty();
+    // g, which has used up its quantum, is looked at when it joins the old list and when it leaves.
+    assertThat(scheduler.steps() - before).isEqualTo(6 + 2);
+    assertThat(scheduler.newFlows() + scheduler.oldFlows()).isZero();
+  }
+
+  @Test
+  void aFlowOfTheSameHashThatIsPassedOverIsAStep() {
+    enqueue("Aa", 1);
+    enqueue("BB", 1);
+    assertThat(scheduler.steps()).as("past Aa, to find that there is no BB").isEqualTo(1);
+    assertThat(scheduler.flow("Aa").packets()).isEqualTo(1);
+    assertThat(scheduler.steps()).as("past BB, which is first in the chain").isEqualTo(2);
   }
 
   @Test
@@ -422,6 +502,25 @@ class FqCodelTest {
     assertThat(drops).containsExactly("a1 CODEL");
     assertThat(scheduler.droppingFlows()).isEqualTo(1);
     return now;
+  }
+
+  /** Leaves flows with nothing queued and one drop each; the time from which all are forgotten. */
+  private long makeIdleFlows(int flows) {
+    long armed = settings.targetNanos;
+    long now = armed + settings.intervalNanos;
+    for (int i = 1; i <= flows; i++) {
+      enqueue("flow" + i, 3);
+    }
+    for (int i = 1; i <= flows; i++) {
+      assertThat(scheduler.dequeue(armed, Long.MAX_VALUE)).hasToString("flow" + i + "0");
+    }
+    for (int i = 1; i <= flows; i++) {
+      assertThat(scheduler.dequeue(now, Long.MAX_VALUE)).hasToString("flow" + i + "2");
+    }
+    assertThat(drops).hasSize(flows).allMatch(drop -> drop.endsWith("1 CODEL"));
+    assertThat(scheduler.dequeue(now, Long.MAX_VALUE)).isNull();
+    assertThat(scheduler.idleFlows()).isEqualTo(flows);
+    return now + 17 * settings.intervalNanos;
   }
 
   private FqCodel<String, KeyedPacket> scheduler() {
