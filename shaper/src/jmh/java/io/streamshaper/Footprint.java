@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
 import org.openjdk.jol.info.ClassLayout;
 import org.openjdk.jol.info.GraphLayout;
 
@@ -14,13 +15,14 @@ import org.openjdk.jol.info.GraphLayout;
 public final class Footprint {
   private static final int FLOWS = 1_000;
   private static final int RECORDS = 1_000_000;
+  private static final int COMMIT = 1_000;
   private static final byte[] VALUE = new byte[100];
 
   private Footprint() {}
 
   /** Takes no arguments. */
   public static void main(String[] arguments) {
-    KeyValueStore<Bytes, byte[]> store = new MemoryStore("s");
+    KeyValueStore<Bytes, byte[]> store = Stores.inMemoryKeyValueStore("s").get();
     FqCodel<Bytes, QueuedRecord> scheduler = scheduler();
     fill(store, scheduler, FLOWS);
     long before = GraphLayout.parseInstance(store, scheduler).totalSize();
@@ -38,6 +40,8 @@ public final class Footprint {
   private static long fill(
       KeyValueStore<Bytes, byte[]> store, FqCodel<Bytes, QueuedRecord> scheduler, int records) {
     long own = 0;
+    QueuedRecord firstUnsaved = null;
+    QueuedRecord newest = null;
     for (int i = 0; i < records; i++) {
       byte[] key = String.format("customer-%03d", i % FLOWS).getBytes(StandardCharsets.UTF_8);
       long sequence = (1L << 60) + scheduler.packets();
@@ -50,10 +54,31 @@ public final class Footprint {
               key,
               VALUE);
       scheduler.append(Bytes.wrap(key), queued);
-      store.put(queued.storeKey(), queued.encoded());
       own += key.length + VALUE.length;
+      queued.older = newest;
+      if (firstUnsaved == null) {
+        firstUnsaved = queued;
+      } else {
+        newest.newer = queued;
+      }
+      newest = queued;
+      if (i % COMMIT == COMMIT - 1) {
+        save(store, firstUnsaved);
+        firstUnsaved = null;
+      }
     }
     return own;
+  }
+
+  private static void save(KeyValueStore<Bytes, byte[]> store, QueuedRecord firstUnsaved) {
+    QueuedRecord next = firstUnsaved;
+    while (next != null) {
+      Block block = Block.of(next, Long.MAX_VALUE);
+      store.put(block.storeKey(), block.value());
+      while (next != null && next.block() == block) {
+        next = next.newer;
+      }
+    }
   }
 
   private static double flowBytes() {

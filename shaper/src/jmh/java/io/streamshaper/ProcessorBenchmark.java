@@ -9,6 +9,7 @@ import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -72,7 +73,9 @@ public class ProcessorBenchmark {
         Shaper.<String, String>named("s")
             .serdes(Serdes.String(), Serdes.String())
             .options(options.build());
-    context.addStateStore(new FlowQueueStore(new MemoryStore(shaper.storeName()), false, true));
+    context.addStateStore(
+        new FlowQueueStore(
+            Stores.inMemoryKeyValueStore(shaper.storeName()).get(), false, true));
     context.addStateStore(cached(new CommitHook(shaper.hookName())));
     processor = shaper.get();
     processor.init(context);

@@ -1,11 +1,11 @@
 package io.streamshaper;
 
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.apache.kafka.common.TopicPartition;
@@ -28,12 +28,13 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * The flow queues at rest: in memory between commits, durable at every commit. Only the net change
  * since the last commit is written, so a record that comes and goes within a quarter of the commit
- * interval never reaches the changelog. Belongs to one task and its thread.
+ * interval never reaches the changelog; what does is written in {@link Block}s. Belongs to one task
+ * and its thread.
  *
  * <p>Under exactly-once, what is written at a commit is part of its transaction. Under
- * at-least-once, what was forwarded and the tombstone of its stored copy go to different
+ * at-least-once, what was forwarded and the departure of its stored copy go to different
  * partitions, and a crash between the two acknowledgements could leave the record in neither: so a
- * tombstone is held back until the commit that made its record's departure durable has succeeded.
+ * departure is held back until the commit that made it durable has succeeded.
  */
 final class FlowQueueStore implements StateStore {
   /** Sorts before every record: sequences start far from 0. */
@@ -59,9 +60,6 @@ final class FlowQueueStore implements StateStore {
   private static final boolean TOLD_OF_COMMITS =
       Arrays.stream(StateStore.class.getMethods()).anyMatch(m -> m.getName().equals("commit"));
 
-  /** Two, so that writing ahead catches up with what arrives. */
-  private static final int AHEAD_PER_RECORD = 2;
-
   private final KeyValueStore<Bytes, byte[]> inner;
   private final boolean spill;
   private final boolean toldOfCommits;
@@ -84,11 +82,13 @@ final class FlowQueueStore implements StateStore {
   private long markedSequence;
   private long markedMs;
 
-  /** Of saved records that left. */
-  private final Tombstones tombstones = new Tombstones();
+  /** The block whose value was read last, if the store is on disk. */
+  private Block readBlock;
+
+  private final Departures departures = new Departures();
 
   /** Those that wait for a commit that nobody will tell of: see {@link #tick}. */
-  private final Tombstones waiting = new Tombstones();
+  private final Departures waiting = new Departures();
 
   private long waitingSinceMs;
   private long latestTickMs;
@@ -96,6 +96,7 @@ final class FlowQueueStore implements StateStore {
 
   private long streamTimeMs = NO_STREAM_TIME;
   private long savedStreamTimeMs = NO_STREAM_TIME;
+  private long savedHead;
 
   FlowQueueStore(KeyValueStore<Bytes, byte[]> inner, boolean spill, boolean toldOfCommits) {
     this.inner = inner;
@@ -138,29 +139,63 @@ final class FlowQueueStore implements StateStore {
     overdueSequence = 0;
     markedSequence = 0;
     markedMs = 0;
-    tombstones.clear();
+    departures.clear();
     waiting.clear();
     waitingSinceMs = 0;
     latestTickMs = 0;
     commitDue = false;
+    readBlock = null;
     long head = readPosition();
     nextSequence = head;
+    readBlocks(head, readRemainders(head), restored);
+    // Never a sequence twice: a late write of a fenced-off instance, whose clock may be ahead of
+    // ours, would overwrite or delete its successor.
+    nextSequence = Math.max(nextSequence, nowMs << SEQUENCE_BITS) + salt;
+  }
+
+  /** By the sequences of their blocks. */
+  private Map<Long, Long> readRemainders(long head) {
+    Map<Long, Long> remainders = new HashMap<>();
+    try (KeyValueIterator<Bytes, byte[]> stored =
+        inner.range(Block.remainderKey(head), Block.remainderKey(Long.MAX_VALUE))) {
+      while (stored.hasNext()) {
+        KeyValue<Bytes, byte[]> entry = stored.next();
+        remainders.put(
+            Block.sequenceOfRemainder(entry.key),
+            Block.readRemainder(name(), entry.key, entry.value));
+      }
+    }
+    return remainders;
+  }
+
+  private void readBlocks(long head, Map<Long, Long> remainders, Consumer<QueuedRecord> restored) {
     try (KeyValueIterator<Bytes, byte[]> stored =
         inner.range(QueuedRecord.storeKey(null, head), END)) {
       while (stored.hasNext()) {
         KeyValue<Bytes, byte[]> entry = stored.next();
-        QueuedRecord queued = QueuedRecord.read(name(), entry.key, entry.value);
+        Long remainder = remainders.remove(ByteBuffer.wrap(entry.key.get()).getLong());
+        Block block =
+            Block.read(
+                name(),
+                entry.key,
+                entry.value,
+                remainder,
+                queued -> {
+                  append(queued);
+                  nextSequence = Math.max(nextSequence, queued.sequence() + 1);
+                  restored.accept(queued);
+                });
         if (spill) {
-          queued.value = null;
+          block.hold(null);
         }
-        append(queued);
-        nextSequence = Math.max(nextSequence, queued.sequence() + 1);
-        restored.accept(queued);
+        departures.addIfEmpty(block);
       }
     }
-    // Never a sequence twice: a late write of a fenced-off instance, whose clock may be ahead of
-    // ours, would overwrite or delete its successor.
-    nextSequence = Math.max(nextSequence, nowMs << SEQUENCE_BITS) + salt;
+    // A late write of a fenced-off instance under at-least-once.
+    for (long sequence : remainders.keySet()) {
+      departures.addIfEmpty(Block.gone(sequence));
+      nextSequence = Math.max(nextSequence, sequence + 1); // else it would be another block's
+    }
   }
 
   /** Questions about the queue, for the task to answer. */
@@ -179,8 +214,8 @@ final class FlowQueueStore implements StateStore {
    * thread wait for the broker.
    */
   void add(QueuedRecord queued) {
-    for (int i = 0; i < AHEAD_PER_RECORD && isOverdue(firstUnsaved); i++) {
-      saveFirst();
+    if (firstUnsaved != null && firstUnsaved.sequence() < overdueSequence) {
+      saveBlock(overdueSequence);
     }
     append(queued);
     unsavedBytes += queued.bytes();
@@ -196,30 +231,43 @@ final class FlowQueueStore implements StateStore {
       firstUnsaved = queued.newer;
     }
     unlink(queued);
-    if (queued.saved) {
-      tombstones.add(queued);
-      arm();
-    } else {
+    if (queued.block() == null) {
       unsavedBytes -= queued.bytes();
+    } else {
+      departures.add(queued.block(), 1L << queued.index());
+      arm();
     }
-    queued.value = null;
   }
 
-  /** The bytes of a record; null if it has not been encoded yet. */
+  /** The bytes of a record; null if it has not been saved yet. */
   byte[] valueOf(QueuedRecord queued) {
-    if (queued.value != null || !queued.saved) {
-      return queued.value;
+    Block block = queued.block();
+    if (block == null) {
+      return null;
     }
-    byte[] stored = inner.get(queued.storeKey());
+    read(block);
+    return block.valueOf(name(), queued);
+  }
+
+  /** Neighbours mostly leave together, so a value that had to be read is held until the next is. */
+  private void read(Block block) {
+    if (block.value() != null) {
+      return;
+    }
+    byte[] stored = inner.get(block.storeKey());
     if (stored == null) {
       throw new SerializationException(
           "store "
               + name()
               + ", key "
-              + HexFormat.of().formatHex(queued.storeKey().get())
-              + ": must be a queued record, was nothing");
+              + HexFormat.of().formatHex(block.storeKey().get())
+              + ": must be a block of queued records, was nothing");
     }
-    return stored;
+    if (readBlock != null) {
+      readBlock.hold(null);
+    }
+    readBlock = block;
+    block.hold(stored);
   }
 
   /** The largest timestamp seen when last saved; -1 if unknown. */
@@ -231,10 +279,6 @@ final class FlowQueueStore implements StateStore {
   void advanceStreamTime(long timeMs) {
     streamTimeMs = timeMs;
     arm();
-  }
-
-  private boolean isOverdue(QueuedRecord queued) {
-    return queued != null && queued.sequence() < overdueSequence;
   }
 
   /**
@@ -260,9 +304,9 @@ final class FlowQueueStore implements StateStore {
     }
     if (!waiting.isEmpty()) {
       commitDue = nowMs - waitingSinceMs > commitIntervalMs;
-    } else if (!tombstones.isEmpty()) {
+    } else if (!departures.isEmpty()) {
       waitingSinceMs = nowMs;
-      waiting.takeAll(tombstones);
+      waiting.takeAll(departures);
     }
   }
 
@@ -286,31 +330,55 @@ final class FlowQueueStore implements StateStore {
   private void beforeCommit() {
     armed = false;
     while (firstUnsaved != null) {
-      saveFirst();
+      saveBlock(Long.MAX_VALUE);
     }
-    savePosition(exactlyOnce && tombstones.write());
+    savePosition(exactlyOnce && departures.write());
   }
 
   /** What left is durable where it went. */
   private void afterCommit() {
     if (!exactlyOnce) {
       boolean shrank = waiting.write();
-      shrank |= tombstones.write();
+      shrank |= departures.write();
       if (shrank) {
         savePosition(true);
       }
     }
   }
 
-  private void saveFirst() {
-    QueuedRecord queued = firstUnsaved;
-    inner.put(queued.storeKey(), queued.encoded());
-    queued.saved = true;
+  private void saveBlock(long endSequence) {
+    Block block = Block.of(firstUnsaved, endSequence);
+    inner.put(block.storeKey(), block.value());
     if (spill) {
-      queued.value = null;
+      block.hold(null);
     }
-    firstUnsaved = queued.newer;
-    unsavedBytes -= queued.bytes();
+    while (firstUnsaved != null && firstUnsaved.block() == block) {
+      unsavedBytes -= firstUnsaved.bytes();
+      firstUnsaved = firstUnsaved.newer;
+    }
+  }
+
+  private void saveDepartures(Block block, long left) {
+    block.leave(left);
+    if (block.isEmpty()) {
+      delete(block);
+      return;
+    }
+    if (block.isWasteful()) {
+      read(block);
+      block.compact();
+      inner.put(block.storeKey(), block.value());
+    }
+    inner.put(block.remainderKey(), block.remainder());
+  }
+
+  private void delete(Block block) {
+    if (block.isStored()) {
+      inner.put(block.storeKey(), null);
+    }
+    if (block.hasRemainder()) {
+      inner.put(block.remainderKey(), null);
+    }
   }
 
   /** Saves where the first record is, so that a restart need not search what was deleted. */
@@ -318,16 +386,24 @@ final class FlowQueueStore implements StateStore {
     if (!shrank && streamTimeMs == savedStreamTimeMs) {
       return;
     }
-    long head = oldest == null ? nextSequence : oldest.sequence();
-    head = Math.min(head, Math.min(tombstones.lowestSequence, waiting.lowestSequence));
+    long head = oldest == null ? nextSequence : storedSequence(oldest);
+    head = Math.min(head, Math.min(departures.lowestSequence, waiting.lowestSequence));
+    if (head == savedHead && streamTimeMs == savedStreamTimeMs) {
+      return;
+    }
     ByteBuffer position = ByteBuffer.allocate(POSITION_BYTES);
     position.put(POSITION_VERSION).putLong(head).putLong(streamTimeMs);
     position.putInt(checksum(position.array()));
     inner.put(POSITION_KEY, position.array());
     savedStreamTimeMs = streamTimeMs;
+    savedHead = head;
   }
 
-  /** Returns the lowest sequence that a stored record can have. */
+  private static long storedSequence(QueuedRecord queued) {
+    return queued.block() == null ? queued.sequence() : queued.block().sequence();
+  }
+
+  /** Returns the lowest sequence that a stored block can have. */
   private long readPosition() {
     byte[] stored = inner.get(POSITION_KEY);
     streamTimeMs = NO_STREAM_TIME;
@@ -351,6 +427,7 @@ final class FlowQueueStore implements StateStore {
       streamTimeMs = position.getLong();
     }
     savedStreamTimeMs = streamTimeMs;
+    savedHead = head;
     return head;
   }
 
@@ -455,38 +532,44 @@ final class FlowQueueStore implements StateStore {
     return inner.getPosition();
   }
 
-  /** Of records that are still stored, but have left. */
-  private final class Tombstones {
-    private final Queue<Bytes> keys = new ArrayDeque<>();
+  /** Of records that are still stored. */
+  private final class Departures {
+    /** A bit for each index. */
+    private final Map<Block, Long> indices = new LinkedHashMap<>();
+
     private long lowestSequence = Long.MAX_VALUE;
 
     boolean isEmpty() {
-      return keys.isEmpty();
+      return indices.isEmpty();
     }
 
-    void add(QueuedRecord left) {
-      keys.add(left.storeKey());
-      lowestSequence = Math.min(lowestSequence, left.sequence());
+    void add(Block block, long left) {
+      indices.merge(block, left, (some, more) -> some | more);
+      lowestSequence = Math.min(lowestSequence, block.sequence());
     }
 
-    void takeAll(Tombstones others) {
-      keys.addAll(others.keys);
-      lowestSequence = Math.min(lowestSequence, others.lowestSequence);
+    /** Takes what is stored of a block that no record remains of. */
+    void addIfEmpty(Block block) {
+      if (block.isEmpty()) {
+        add(block, 0);
+      }
+    }
+
+    void takeAll(Departures others) {
+      others.indices.forEach(this::add);
       others.clear();
     }
 
     /** Returns whether there were any. */
     boolean write() {
-      boolean any = !keys.isEmpty();
-      for (Bytes key : keys) {
-        inner.put(key, null);
-      }
+      boolean any = !indices.isEmpty();
+      indices.forEach(FlowQueueStore.this::saveDepartures);
       clear();
       return any;
     }
 
     void clear() {
-      keys.clear();
+      indices.clear();
       lowestSequence = Long.MAX_VALUE;
     }
   }
@@ -500,7 +583,7 @@ final class FlowQueueStore implements StateStore {
       spill = kind == ShaperOptions.Store.ROCKSDB;
       inner =
           Stores.keyValueStoreBuilder(
-                  spill ? Stores.persistentKeyValueStore(name) : MemoryStore.supplier(name),
+                  spill ? Stores.persistentKeyValueStore(name) : Stores.inMemoryKeyValueStore(name),
                   Serdes.Bytes(),
                   Serdes.ByteArray())
               .withCachingDisabled()

@@ -48,14 +48,13 @@ final class QueuedRecord extends Packet {
 
   private final boolean hasFlow;
 
-  /** As it came; null once it is encoded: most leave before a commit, and never are. */
+  /** As it came; null once it is in a block: most leave before a commit, and never are. */
   private Content content;
 
-  /** As it is stored; null until it is encoded, and while only the store has the bytes. */
-  byte[] value;
+  /** Where it is stored; null until it is. */
+  private Block block;
 
-  /** Whether the store has it. */
-  boolean saved;
+  private byte index;
 
   /** Neighbours in the order of arrival. */
   QueuedRecord older;
@@ -102,8 +101,6 @@ final class QueuedRecord extends Packet {
     Stored read = Stored.of(store, storeKey, stored);
     QueuedRecord queued =
         new QueuedRecord(storeKey.get(), read.content.has(HAS_FLOW), read.terms, stored.length);
-    queued.value = stored;
-    queued.saved = true;
     return queued;
   }
 
@@ -125,7 +122,7 @@ final class QueuedRecord extends Packet {
   /**
    * The record as it came: key, value, timestamp and headers.
    *
-   * @param stored its bytes; does not matter until it is encoded
+   * @param stored its bytes; does not matter until it is in a block
    * @param topic what the deserializers are told
    * @throws SerializationException if the bytes cannot be read
    */
@@ -144,13 +141,28 @@ final class QueuedRecord extends Packet {
     return new Record<>(key, recordValue, found.timestampMs, found.headers);
   }
 
-  /** The value under which it is stored; null if only the store has it. */
+  /** Moves into a block, which has its bytes from now on. */
+  void restIn(Block block, int index) {
+    this.block = block;
+    this.index = (byte) index;
+    content = null;
+  }
+
+  /** Where it is stored; null until it is. */
+  Block block() {
+    return block;
+  }
+
+  /** Its number in the block. */
+  int index() {
+    return index;
+  }
+
+  /** The value under which it is stored, alone; must not be in a block yet. */
   byte[] encoded() {
-    if (content != null) {
-      value = encode();
-      content = null;
-    }
-    return value;
+    ByteBuffer out = ByteBuffer.allocate((int) bytes());
+    encode(out);
+    return out.array();
   }
 
   static Bytes storeKey(Bytes flow, long sequence) {
@@ -166,8 +178,9 @@ final class QueuedRecord extends Packet {
     return Bytes.wrap(Arrays.copyOfRange(storeKey, Long.BYTES, storeKey.length));
   }
 
-  private byte[] encode() {
-    ByteBuffer out = ByteBuffer.allocate((int) bytes());
+  /** Appends its value; must not be in a block yet. */
+  void encode(ByteBuffer out) {
+    int start = out.position();
     out.put(VERSION).putShort((short) content.flags).putLong(content.timestampMs);
     if (content.has(HAS_ENQUEUE_TIME)) {
       out.putLong(timestampNanos() / NANOS_PER_MS);
@@ -192,8 +205,7 @@ final class QueuedRecord extends Packet {
         putBytes(out, header.value());
       }
     }
-    out.putInt(checksum(storeKey, out.array(), out.position()));
-    return out.array();
+    out.putInt(checksum(storeKey, out.duplicate().flip().position(start)));
   }
 
   private static int sizeOf(byte[] bytes) {
@@ -208,10 +220,10 @@ final class QueuedRecord extends Packet {
     }
   }
 
-  private static int checksum(byte[] storeKey, byte[] stored, int length) {
+  private static int checksum(byte[] storeKey, ByteBuffer stored) {
     CRC32C crc = new CRC32C();
     crc.update(storeKey);
-    crc.update(stored, 0, length);
+    crc.update(stored);
     return (int) crc.getValue();
   }
 
@@ -303,7 +315,8 @@ final class QueuedRecord extends Packet {
         throw new IllegalArgumentException("of format " + version);
       }
       int bodyLength = stored.length - CHECKSUM_BYTES;
-      if (ByteBuffer.wrap(stored).getInt(bodyLength) != checksum(storeKey, stored, bodyLength)) {
+      ByteBuffer body = ByteBuffer.wrap(stored, 0, bodyLength);
+      if (ByteBuffer.wrap(stored).getInt(bodyLength) != checksum(storeKey, body)) {
         throw new IllegalArgumentException(stored.length + " bytes with a wrong checksum");
       }
       int flags = in.getShort();

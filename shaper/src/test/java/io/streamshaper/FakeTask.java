@@ -34,6 +34,7 @@ final class FakeTask {
   private Processor<String, String, String, String> processor;
   private Punctuator punctuator;
   private CommitHook hook = new CommitHook("hook");
+  private FlowQueueStore queue;
   long nowMs = TestTopology.START_MS;
 
   /** How far the clock goes back at each look. */
@@ -56,7 +57,7 @@ final class FakeTask {
   /** Starts, or starts anew with what was committed. */
   void start(Shaper<String, String> shaper) {
     close();
-    FlowQueueStore queue = new FlowQueueStore(innerStore(), false, true);
+    queue = new FlowQueueStore(innerStore(), false, true);
     hook = new CommitHook(shaper.hookName());
     Map<String, Object> stores = Map.of(shaper.storeName(), queue, shaper.hookName(), hookStore());
     processor = shaper.get();
@@ -71,9 +72,11 @@ final class FakeTask {
     punctuator.punctuate(nowMs);
   }
 
-  /** Writes what a commit writes. */
+  /** Writes what a commit writes, ahead of it and behind it. */
+  @SuppressWarnings("deprecation") // what every version has
   void commit() {
     hook.put(Bytes.wrap(new byte[0]), new byte[0]);
+    queue.flush();
   }
 
   void close() {
@@ -132,7 +135,7 @@ final class FakeTask {
                       ? entries.remove((Bytes) arguments[0])
                       : entries.put((Bytes) arguments[0], (byte[]) arguments[1]);
               case "range" -> range((Bytes) arguments[0], (Bytes) arguments[1]);
-              case "close" -> null;
+              case "close", "flush" -> null;
               default -> throw new UnsupportedOperationException(method.toString());
             });
   }

@@ -10,10 +10,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.streamshaper.aqm.Packet;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -71,30 +73,91 @@ class FlowQueueStoreTest {
           QueuedRecord leaves = add("b");
           store.remove(leaves);
           store.remove(add("c"));
-          assertThat(stays.saved).isFalse();
+          assertThat(stays.block()).isNull();
         });
     assertThat(changelog()).containsExactly("+a");
   }
 
   @Test
-  void aRecordIsWrittenOnceAndDeletedOnce() {
+  void whatIsQueuedAtACommitIsWrittenOnceAsOneAndDeletedOnce() {
     start(true);
     List<QueuedRecord> added = new ArrayList<>();
     commit(() -> added.addAll(List.of(add("a"), add("b"), add("c"))));
-    assertThat(changelog()).containsExactly("+a", "+b", "+c");
+    assertThat(changelog()).containsExactly("+abc");
     commit(() -> {});
     assertThat(changelog()).isEmpty();
     commit(() -> store.remove(added.get(1)));
-    assertThat(changelog()).containsExactly("-1", "position 0");
-    commit(() -> Stream.of(added.get(0), added.get(2)).forEach(store::remove));
-    assertThat(changelog()).containsExactly("-0", "-2", "position 3");
-    commit(() -> add("d"));
+    assertThat(changelog()).containsExactly("0=101", "position 0");
+    commit(() -> added.add(add("d")));
     assertThat(changelog()).containsExactly("+d");
+    commit(() -> store.remove(added.get(0)));
+    assertThat(changelog()).containsExactly("0=100");
+    commit(() -> Stream.of(added.get(2), added.get(3)).forEach(store::remove));
+    assertThat(changelog()).containsExactly("-0", "-=0", "-3", "position 4");
+  }
+
+  /** 1 + 1 + 4 bytes, and of each 1 + 2 + 8 + 1 + 2 + 19 + the value. */
+  @Test
+  void aBlockIsFullWith64RecordsOr7KiB() {
+    start(true);
+    commit(() -> IntStream.range(0, 130).forEach(i -> add("a")));
+    assertThat(changelog()).containsExactly("+" + "a".repeat(64), "+" + "a".repeat(64), "+aa");
+    String half = "b".repeat((7 * 1024 - 6) / 2 - 33);
+    commit(() -> List.of(half, half, half + "b", half, "c".repeat(10_000), "d").forEach(this::add));
+    assertThat(changelog())
+        .containsExactly(
+            "+" + half + half, "+" + half + "b", "+" + half, "+" + "c".repeat(10_000), "+d");
+  }
+
+  /** Else one flow that never gets its turn would keep what others have long been rid of. */
+  @Test
+  void aBlockOfWhichAQuarterRemainsIsWrittenAnewWithoutTheRest() {
+    start(true);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(
+        () -> Stream.of("a", "b", "c", "d", "e", "f", "g", "h").map(this::add).forEach(added::add));
+    changelog();
+    commit(() -> Stream.of(0, 1, 3, 4, 6).map(added::get).forEach(store::remove));
+    assertThat(changelog()).containsExactly("0=10100100", "position 0");
+    commit(() -> store.remove(added.get(2)));
+    assertThat(changelog()).containsExactly("+fh", "0=10100000");
+    commit(
+        () -> {
+          assertThat(valueOf(added.get(5))).isEqualTo("f");
+          assertThat(valueOf(added.get(7))).isEqualTo("h");
+          assertThat(reopened(true)).containsExactly("f", "h");
+          store.remove(oldest);
+        });
+    assertThat(changelog()).containsExactly("0=10000000");
+    commit(() -> assertThat(reopened(true)).containsExactly("h"));
+    commit(() -> store.remove(oldest));
+    assertThat(changelog()).containsExactly("-0", "-=0", "position 8");
+  }
+
+  /** A fenced-off instance may have written it late. */
+  @Test
+  void aRemainderWithoutABlockIsDeleted() {
+    start(true);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.addAll(List.of(add("a"), add("b"))));
+    commit(() -> store.remove(added.get(0)));
+    innermost().put(added.get(1).block().storeKey(), null);
+    changelog();
+    commit(
+        () -> {
+          assertThat(reopened(true)).isEmpty();
+          add("c");
+        });
+    assertThat(changelog()).containsExactly("+c", "-=0", "position 1");
+  }
+
+  private KeyValueStore<Bytes, byte[]> innermost() {
+    return RestartableShaper.innermost(store);
   }
 
   /** The commit interval is 100 ms. */
   @Test
-  void whatHasWaitedForAQuarterOfTheCommitIntervalIsWrittenAheadTwoARecord() {
+  void whatHasWaitedForAQuarterOfTheCommitIntervalIsWrittenAheadABlockARecord() {
     start(true);
     List<String> saved = new ArrayList<>();
     commit(
@@ -116,14 +179,13 @@ class FlowQueueStoreTest {
           saved.add(savedOf(early, late));
           store.remove(early.get(1));
         });
-    assertThat(saved).containsExactly("", "ab", "abc", "abc");
-    assertThat(changelog())
-        .containsExactly("+a", "+b", "+c", "+d", "+e", "+f", "+g", "+h", "-1", "position 0");
+    assertThat(saved).containsExactly("", "abc", "abc", "abc");
+    assertThat(changelog()).containsExactly("+abc", "+defgh", "0=101", "position 0");
   }
 
   private String savedOf(List<QueuedRecord> early, QueuedRecord late) {
     return Stream.concat(early.stream(), Stream.of(late))
-        .filter(queued -> queued.saved)
+        .filter(queued -> queued.block() != null)
         .map(this::valueOf)
         .collect(Collectors.joining());
   }
@@ -143,7 +205,7 @@ class FlowQueueStoreTest {
           before.addAll(stored());
         });
     assertThat(before).containsExactly("a", "b");
-    assertThat(changelog()).containsExactly("-0", "position 1");
+    assertThat(changelog()).containsExactly("0=10", "position 0");
   }
 
   /** A crash between the two must find the record where it was, under at-least-once. */
@@ -180,7 +242,9 @@ class FlowQueueStoreTest {
           store.remove(added.get(0));
           store.advanceStreamTime(5);
         });
-    assertThat(changelog()).containsExactly("position 0, time 5", "-0", "position 1, time 5");
+    assertThat(changelog()).containsExactly("position 0, time 5", "0=10");
+    commit(() -> store.remove(added.get(1)));
+    assertThat(changelog()).containsExactly("-0", "-=0", "position 2, time 5");
   }
 
   @ParameterizedTest
@@ -190,7 +254,7 @@ class FlowQueueStoreTest {
     commit(
         () -> {
           QueuedRecord first = add("a");
-          assertThat(first.saved).isTrue();
+          assertThat(first.block()).isNotNull();
           store.remove(first);
           add("b");
         });
@@ -227,7 +291,7 @@ class FlowQueueStoreTest {
     commit(
         () -> {
           QueuedRecord queued = added.get(0);
-          assertThat(queued.value).isNull();
+          assertThat(queued.block().value()).isNull();
           assertThat(valueOf(queued)).isEqualTo("a");
           assertThat(queued.bytes()).isPositive();
           store.remove(queued);
@@ -343,7 +407,9 @@ class FlowQueueStoreTest {
   @CsvSource({"0, of format", "11, with a wrong checksum"})
   void whatCannotBeReadIsNamed(int at, String was) {
     start(true);
-    commit(() -> add("a").encoded()[at]++);
+    List<QueuedRecord> added = new ArrayList<>();
+    commit(() -> added.add(add("a")));
+    added.get(0).block().value()[at]++;
     commit(
         () ->
             assertThatThrownBy(() -> reopened(true))
@@ -360,7 +426,7 @@ class FlowQueueStoreTest {
     commit(
         () -> {
           store.remove(added.get(0));
-          added.get(0).value = null;
+          added.get(0).block().hold(null);
         });
     commit(
         () ->
@@ -473,7 +539,7 @@ class FlowQueueStoreTest {
 
   /** What is in the store itself, which a query reaches. */
   private List<String> stored() {
-    List<String> values = new ArrayList<>();
+    Map<Bytes, byte[]> entries = new HashMap<>();
     var all =
         store
             .query(
@@ -482,14 +548,11 @@ class FlowQueueStoreTest {
                 new QueryConfig(false))
             .getResult();
     try (all) {
-      all.forEachRemaining(
-          entry -> {
-            if (entry.key.get().length >= Long.BYTES) {
-              values.add(valueOf(QueuedRecord.read("s", entry.key, entry.value)));
-            }
-          });
+      all.forEachRemaining(entry -> entries.put(entry.key, entry.value));
     }
-    return values;
+    return StoredQueue.of(entries).records().stream()
+        .map(record -> TestTopology.text(record.value()))
+        .toList();
   }
 
   private String valueOf(QueuedRecord queued) {
@@ -517,24 +580,34 @@ class FlowQueueStoreTest {
     return queued;
   }
 
-  /** What was written since the last call: +value, -sequence, position. */
+  /** What was written since the last call: +values, -sequence, =what remains, position. */
   private List<String> changelog() {
     List<String> changes = new ArrayList<>();
     for (TestRecord<byte[], byte[]> record : test.changes) {
-      ByteBuffer key = ByteBuffer.wrap(record.key());
-      if (record.key().length < Long.BYTES) {
-        ByteBuffer position = ByteBuffer.wrap(record.value(), 1, 16);
-        long head = position.getLong() - (NOW_MS << 20);
-        long timeMs = position.getLong();
-        changes.add("position " + head + (timeMs < 0 ? "" : ", time " + timeMs));
-      } else if (record.value() == null) {
-        changes.add("-" + (key.getLong() - (NOW_MS << 20)));
-      } else {
-        changes.add(
-            "+" + valueOf(QueuedRecord.read("s", Bytes.wrap(record.key()), record.value())));
-      }
+      changes.add(describe(Bytes.wrap(record.key()), record.value()));
     }
     test.changes.clear();
     return changes;
+  }
+
+  private String describe(Bytes key, byte[] value) {
+    if (key.get().length < Long.BYTES) {
+      ByteBuffer position = ByteBuffer.wrap(value, 1, 16);
+      long head = position.getLong() - (NOW_MS << 20);
+      long timeMs = position.getLong();
+      return "position " + head + (timeMs < 0 ? "" : ", time " + timeMs);
+    }
+    if (StoredQueue.isBlock(key)) {
+      long sequence = ByteBuffer.wrap(key.get()).getLong() - (NOW_MS << 20);
+      return value == null
+          ? "-" + sequence
+          : StoredQueue.of(Map.of(key, value)).records().stream()
+              .map(queued -> TestTopology.text(queued.value()))
+              .collect(Collectors.joining("", "+", ""));
+    }
+    long sequence = Block.sequenceOfRemainder(key) - (NOW_MS << 20);
+    return value == null
+        ? "-=" + sequence
+        : sequence + "=" + Long.toBinaryString(Block.readRemainder("s", key, value));
   }
 }

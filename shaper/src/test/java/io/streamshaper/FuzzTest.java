@@ -28,7 +28,7 @@ class FuzzTest {
 
   private final Random random = new Random(SEED);
 
-  /** Also of the position, which says where the queue begins: nothing may be passed over. */
+  /** Also of the position and of what remains of a block: nothing may be passed over. */
   @Test
   void whateverBecomesOfTheStoredBytesNoRecordIsLostInSilence() {
     FakeTask task = new FakeTask((record, child) -> {});
@@ -38,11 +38,13 @@ class FuzzTest {
       task.pipe("k" + i % 3, "v" + i, START_MS);
     }
     task.commit();
+    task.pipe("k0", "v20", START_MS + 1000); // one leaves, and the first block has a remainder
+    task.commit();
     Map<Bytes, byte[]> stored = new HashMap<>(task.entries);
     List<Bytes> keys = new ArrayList<>(task.entries.keySet());
     List<Long> sequences = open(task);
     assertThat(sequences).hasSize(19);
-    assertThat(keys).hasSize(20);
+    assertThat(keys).as("position, two blocks, remainder").hasSize(4);
     int refused = 0;
     for (int i = 0; i < 20_000; i++) {
       Bytes key = random.nextBoolean() ? keys.get(0) : keys.get(random.nextInt(keys.size()));

@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -128,17 +127,7 @@ final class RestartableShaper implements AutoCloseable {
   List<Record<byte[], byte[]>> stored() {
     commit();
     commit();
-    List<Record<byte[], byte[]>> records = new ArrayList<>();
-    ByteArrayDeserializer raw = new ByteArrayDeserializer();
-    stored.forEach(
-        (key, value) -> {
-          if (key.get().length >= Long.BYTES) {
-            records.add(
-                QueuedRecord.read("s", key, value)
-                    .record("s", value, "topic", new Scratch(), raw, raw));
-          }
-        });
-    return records;
+    return StoredQueue.of(stored).records();
   }
 
   /** Has the driver commit; what Kafka before 4.3 holds back for one more commit goes with it. */
@@ -184,7 +173,7 @@ final class RestartableShaper implements AutoCloseable {
   }
 
   /** Below the layer that writes the changelog, as a restoration does it. */
-  private static KeyValueStore<Bytes, byte[]> innermost(FlowQueueStore queue) {
+  static KeyValueStore<Bytes, byte[]> innermost(FlowQueueStore queue) {
     Object store = field(queue, "inner");
     while (store instanceof WrappedStateStore<?, ?, ?> wrapper) {
       store = wrapper.wrapped();

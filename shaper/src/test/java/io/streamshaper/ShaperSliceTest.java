@@ -126,7 +126,7 @@ class ShaperSliceTest {
     assertThatThrownBy(() -> task.start(shaper(ShaperOptions.builder())))
         .isInstanceOf(SerializationException.class);
     assertThat(task.openIterators).isZero();
-    assertThat(task.ranges).isEqualTo(3);
+    assertThat(task.ranges).as("blocks and remainders, three times").isEqualTo(6);
   }
 
   private void pipeLate(int records) {

@@ -2,6 +2,7 @@ package io.streamshaper;
 
 import static io.streamshaper.TestTopology.START_MS;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.reflect.Proxy;
@@ -11,9 +12,12 @@ import java.util.Map;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.FailureReason;
 import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.query.PositionBound;
 import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
 import org.apache.kafka.streams.query.RangeQuery;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.junit.jupiter.api.Tag;
@@ -76,19 +80,13 @@ class StoreDelegationTest {
       task.pipe("k", "v" + i, START_MS);
     }
     task.commit();
-    List<Boolean> held = new ArrayList<>();
+    List<QueuedRecord> restored = new ArrayList<>();
     FlowQueueStore store = new FlowQueueStore(task.innerStore(), onDisk, true);
-    store.open(
-        task.hookStore(),
-        true,
-        100,
-        START_MS,
-        0,
-        queued -> {
-          held.add(queued.value != null);
-          assertThat(store.valueOf(queued)).isNotNull();
-        });
-    assertThat(held).containsExactly(!onDisk, !onDisk);
+    store.open(task.hookStore(), true, 100, START_MS, 0, restored::add);
+    assertThat(restored)
+        .hasSize(2)
+        .allSatisfy(queued -> assertThat(queued.block().value() == null).isEqualTo(onDisk))
+        .allSatisfy(queued -> assertThat(store.valueOf(queued)).isNotNull());
   }
 
   @Test
@@ -103,14 +101,53 @@ class StoreDelegationTest {
   }
 
   @Test
+  void aHookThatIsNotBoundTakesTheMarkerAndDoesNothing() {
+    CommitHook hook = new CommitHook("hook");
+    assertThatCode(() -> hook.put(Bytes.wrap(new byte[0]), new byte[0])).doesNotThrowAnyException();
+  }
+
+  @Test
+  void aStoreUnderWhichThereIsNoHookIsRefused() {
+    QueryResult<Boolean> failure =
+        QueryResult.forFailure(FailureReason.UNKNOWN_QUERY_TYPE, "never heard of it");
+    assertThatThrownBy(() -> CommitHook.bind(innerOn(Map.of("query", failure)), () -> {}))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("commit hook not reached: never heard of it");
+  }
+
+  @Test
+  void theHookIsOpenFromItsRegistrationUntilItIsClosed() {
+    CommitHook hook = new CommitHook("hook");
+    assertThat(hook.isOpen()).isFalse();
+    hook.init(answering(StateStoreContext.class, Map.of()), hook);
+    assertThat(calls).containsExactly("register");
+    assertThat(hook.isOpen()).isTrue();
+    hook.close();
+    assertThat(hook.isOpen()).isFalse();
+  }
+
+  @Test
+  void theMetricsOfTheHookAreUnderATagOfItsOwn() {
+    String tag = "shaper-commit-hook-state-id";
+    try (TestTopology test = TestTopology.of(TestTopology.patient(1))) {
+      assertThat(test.driver().metrics().keySet())
+          .filteredOn(metric -> metric.tags().containsKey(tag))
+          .isNotEmpty()
+          .allSatisfy(metric -> assertThat(metric.tags()).containsEntry(tag, "s-commit-hook"));
+    }
+  }
+
+  @Test
   void theHookHoldsNothingAndSaysSo() {
     CommitHook hook = new CommitHook("hook");
     assertThat(hook.persistent()).isFalse();
-    assertThat(hook.isOpen()).isFalse();
     assertThat(hook.approximateNumEntries()).isZero();
     assertThat(hook.getPosition()).isEqualTo(Position.emptyPosition());
-    assertThat(hook.get(Bytes.wrap(new byte[0]))).isNull();
+    Bytes key = Bytes.wrap(new byte[0]);
+    assertThat(hook.get(key)).isNull();
+    assertThat(hook.delete(key)).isNull();
     assertThatThrownBy(hook::all).hasMessage("hook holds nothing");
+    assertThatThrownBy(() -> hook.range(key, key)).hasMessage("hook holds nothing");
     assertThat(
             hook.query(
                     RangeQuery.<Bytes, byte[]>withNoBounds(),
@@ -121,17 +158,23 @@ class StoreDelegationTest {
   }
 
   /** On an inner store that answers as told, and null to all else. */
-  @SuppressWarnings("unchecked") // a proxy knows no type arguments
   private FlowQueueStore storeOn(Map<String, Object> answers) {
-    KeyValueStore<Bytes, byte[]> inner =
-        (KeyValueStore<Bytes, byte[]>)
-            Proxy.newProxyInstance(
-                getClass().getClassLoader(),
-                new Class<?>[] {KeyValueStore.class},
-                (self, method, arguments) -> {
-                  calls.add(method.getName());
-                  return answers.get(method.getName());
-                });
-    return new FlowQueueStore(inner, false, true);
+    return new FlowQueueStore(innerOn(answers), false, true);
+  }
+
+  @SuppressWarnings("unchecked") // a proxy knows no type arguments
+  private KeyValueStore<Bytes, byte[]> innerOn(Map<String, Object> answers) {
+    return answering(KeyValueStore.class, answers);
+  }
+
+  private <T> T answering(Class<T> type, Map<String, Object> answers) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            getClass().getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> {
+              calls.add(method.getName());
+              return answers.get(method.getName());
+            }));
   }
 }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -246,10 +245,10 @@ final class TestTopology implements AutoCloseable {
       }
       if (record.value() == null) {
         tombstones++;
-        assertThat(changelog.remove(key)).as("tombstone without a record: %s", key).isNotNull();
+        assertThat(changelog.remove(key)).as("tombstone of nothing: %s", key).isNotNull();
       } else {
         puts++;
-        assertThat(changelog.put(key, record.value())).as("saved twice: %s", key).isNull();
+        changelog.put(key, record.value());
       }
     }
   }
@@ -283,11 +282,11 @@ final class TestTopology implements AutoCloseable {
 
   /** What a restart would find queued now. */
   long saved() {
-    return changelog.size();
+    return savedSequences().size();
   }
 
   List<Long> savedSequences() {
-    return changelog.keySet().stream().map(key -> ByteBuffer.wrap(key.get()).getLong()).toList();
+    return StoredQueue.of(changelog).sequences();
   }
 
   long in() {
@@ -320,10 +319,12 @@ final class TestTopology implements AutoCloseable {
     for (Out out : dropped) {
       add(droppedByKey, out.record.key(), originalOfDropped(out));
     }
-    changelog.entrySet().stream()
-        .sorted(Map.Entry.comparingByKey())
-        .map(entry -> queued(entry.getKey(), entry.getValue()))
-        .forEach(queued -> add(queuedByKey, queued.key(), item(queued)));
+    for (Record<byte[], byte[]> queued : StoredQueue.of(changelog).records()) {
+      add(
+          queuedByKey,
+          queued.key(),
+          item(queued.key(), queued.value(), queued.headers(), queued.timestamp()));
+    }
 
     for (Map.Entry<String, List<String>> entry : inByKey.entrySet()) {
       List<String> came = entry.getValue();
@@ -341,7 +342,6 @@ final class TestTopology implements AutoCloseable {
         .containsAll(forwardedByKey.keySet())
         .containsAll(droppedByKey.keySet())
         .containsAll(queuedByKey.keySet());
-    assertThat(puts - tombstones).isEqualTo(saved());
   }
 
   private static void assertInOrder(List<String> part, List<String> whole) {
@@ -357,15 +357,6 @@ final class TestTopology implements AutoCloseable {
 
   private static void add(Map<String, List<String>> byKey, byte[] key, String item) {
     byKey.computeIfAbsent(hex(key), k -> new ArrayList<>()).add(item);
-  }
-
-  private static TestRecord<byte[], byte[]> queued(Bytes storeKey, byte[] stored) {
-    var raw = new ByteArrayDeserializer();
-    var record =
-        QueuedRecord.read("changelog", storeKey, stored)
-            .record("changelog", stored, "topic", new Scratch(), raw, raw);
-    return new TestRecord<>(
-        record.key(), record.value(), record.headers(), Instant.ofEpochMilli(record.timestamp()));
   }
 
   /** As it came in: without the mark and the source. */
@@ -387,10 +378,6 @@ final class TestTopology implements AutoCloseable {
         out.record.value(),
         headers(Arrays.asList(headers).subList(0, own)),
         Long.parseLong(out.header(Shaper.TIMESTAMP_HEADER)));
-  }
-
-  private static String item(TestRecord<byte[], byte[]> record) {
-    return item(record.key(), record.value(), record.headers(), record.timestamp());
   }
 
   private static String item(byte[] key, byte[] value, Headers headers, long timestampMs) {

@@ -27,7 +27,6 @@ import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.utils.Bytes;
 
 /**
  * The law, checked against the topics themselves: every record that went in was forwarded, dropped
@@ -36,9 +35,6 @@ import org.apache.kafka.common.utils.Bytes;
  */
 final class Ledger {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
-
-  /** The changelog's entries that are not records have shorter keys. */
-  private static final int SEQUENCE_BYTES = Long.BYTES;
 
   /** What is stored of a {@link Load}'s record ends with its value and this. */
   private static final int CHECKSUM_BYTES = Integer.BYTES;
@@ -181,24 +177,15 @@ final class Ledger {
   }
 
   private void readQueue(String changelog) throws InterruptedException, ExecutionException {
-    Map<Bytes, ConsumerRecord<byte[], byte[]>> live = new TreeMap<>();
-    each(
-        changelog,
-        record -> {
-          if (record.value() == null) {
-            live.remove(Bytes.wrap(record.key()));
-          } else if (record.key().length >= SEQUENCE_BYTES) {
-            live.put(Bytes.wrap(record.key()), record);
-          }
-        });
-    live.values().forEach(this::addQueued);
+    QueueChangelog queue = new QueueChangelog();
+    each(changelog, queue::add);
+    queue.each(this::addQueued);
   }
 
-  private void addQueued(ConsumerRecord<byte[], byte[]> stored) {
-    byte[] key = Arrays.copyOfRange(stored.key(), SEQUENCE_BYTES, stored.key().length);
-    int end = stored.value().length - CHECKSUM_BYTES;
-    byte[] value = Arrays.copyOfRange(stored.value(), end - Load.VALUE_BYTES, end);
-    add(key, Load.numberOf(value), stored, History::queued);
+  private void addQueued(ConsumerRecord<byte[], byte[]> entry, byte[] flow, byte[] stored) {
+    int end = stored.length - CHECKSUM_BYTES;
+    byte[] value = Arrays.copyOfRange(stored, end - Load.VALUE_BYTES, end);
+    add(flow, Load.numberOf(value), entry, History::queued);
   }
 
   private static String text(byte[] bytes) {

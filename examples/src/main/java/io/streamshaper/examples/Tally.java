@@ -5,10 +5,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -21,7 +19,6 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.utils.Bytes;
 
 /**
  * What {@link Ledger} checks, for millions of records: none twice, none overtaken by one of its
@@ -61,17 +58,9 @@ final class Tally {
 
   /** Counts the records that a changelog still holds, and nothing that is stored beside them. */
   long live(String changelog) throws InterruptedException, ExecutionException {
-    Set<Bytes> live = new HashSet<>();
-    each(
-        changelog,
-        record -> {
-          if (record.value() == null) {
-            live.remove(Bytes.wrap(record.key()));
-          } else if (record.key().length >= Long.BYTES) {
-            live.add(Bytes.wrap(record.key()));
-          }
-        });
-    return live.size();
+    QueueChangelog queue = new QueueChangelog();
+    each(changelog, queue::add);
+    return queue.count();
   }
 
   List<String> violations() {

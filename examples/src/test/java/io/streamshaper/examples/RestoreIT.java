@@ -83,7 +83,9 @@ class RestoreIT {
 
       Changelog changelog = changelogOf(application);
       System.out.println(changelog);
-      assertThat(changelog.records).isGreaterThan(1_000_000);
+      assertThat(changelog.records)
+          .as("entries, with tombstones and remainders")
+          .isBetween(1_000_000L / 64, 1_000_000L / 10);
       assertThat(changelog.live).as("the position alone").hasSize(1);
     }
   }
@@ -116,7 +118,7 @@ class RestoreIT {
       other.stop();
       Duration toFirst = Duration.ofNanos(firstNanos.get() - startNanos);
       System.out.printf(
-          "%,d records restored to %s; of %d ms from start to first record: join %d, restore %d,"
+          "%,d entries restored to %s; of %d ms from start to first record: join %d, restore %d,"
               + " rebuild %d; all served %d ms later; heap %d MB of %d%n",
           restoration.restored,
           store,
@@ -127,7 +129,7 @@ class RestoreIT {
           millis(firstNanos.get(), System.nanoTime()),
           heapBytes >> 20,
           Runtime.getRuntime().maxMemory() >> 20);
-      assertThat(restoration.restored).as("restored").isGreaterThanOrEqualTo(queued);
+      assertThat(restoration.restored).as("entries restored").isGreaterThan(queued / 64);
       return toFirst;
     }
   }
