@@ -73,6 +73,9 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
   private Map<String, String> changelogConfig = Map.of();
   private Set<StoreBuilder<?>> stores;
 
+  /** Whether what is dropped goes anywhere: to make records for nobody is dear after an outage. */
+  private boolean emitsDropped = true;
+
   private Shaper(String name) {
     this.name = name;
   }
@@ -170,10 +173,8 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
 
   /** Puts the shaper behind a stream. */
   public Shaped<K, V> shape(KStream<K, V> stream) {
-    KStream<K, V> both = stream.process(this, Named.as(name));
-    return new Shaped<>(
-        both.filter((key, value) -> true, Named.as(forwardedName())),
-        both.filter((key, value) -> true, Named.as(droppedName())));
+    emitsDropped = false;
+    return new Shaped<>(this, stream.process(this, Named.as(name)));
   }
 
   /** A processor for one task. */
@@ -225,6 +226,15 @@ public final class Shaper<K, V> implements ProcessorSupplier<K, V, K, V> {
   /** Null: none. */
   ShaperMetrics metrics() {
     return metrics;
+  }
+
+  /** Somebody takes what is dropped. */
+  void emitDropped() {
+    emitsDropped = true;
+  }
+
+  boolean emitsDropped() {
+    return emitsDropped;
   }
 
   String storeName() {

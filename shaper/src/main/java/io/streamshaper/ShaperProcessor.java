@@ -45,6 +45,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   private final ShaperOptions options;
   private final String forwardedName;
   private final String droppedName;
+  private final boolean emitsDropped;
 
   private ProcessorContext<K, V> context;
   private final Scratch scratch = new Scratch();
@@ -64,6 +65,7 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
     this.options = shaper.options();
     forwardedName = shaper.forwardedName();
     droppedName = shaper.droppedName();
+    emitsDropped = shaper.emitsDropped();
   }
 
   @Override
@@ -215,11 +217,17 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
 
   /** The same for one that would not get further: after an outage there are millions of them. */
   private void expire(Record<K, V> record, byte[] key, QueuedRecord.Terms terms, long nowNanos) {
-    byte[] flowKey = key == null ? serialize(keySerde, record, record.key()) : key;
-    Bytes flow = shaper.flowOf(record, topic, flowKey);
+    Bytes flow = null;
+    if (emitsDropped) {
+      byte[] flowKey = key == null ? serialize(keySerde, record, record.key()) : key;
+      flow = shaper.flowOf(record, topic, flowKey);
+    }
     received(record);
     pace.pass(nowNanos);
-    drop(record, flow, terms.sojournNanos(clock.nowNanos()), DropReason.EXPIRED);
+    stats.countDropped(DropReason.EXPIRED);
+    if (emitsDropped) {
+      emitDropped(record, flow, terms.sojournNanos(clock.nowNanos()), DropReason.EXPIRED);
+    }
   }
 
   /** Everything that can fail comes before anything changes. */
@@ -289,11 +297,17 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
   }
 
   private void drop(QueuedRecord queued, DropReason reason) {
-    Record<K, V> record = takeOut(queued);
-    drop(record, queued.flow(), queued.sojournNanos(clock.nowNanos()), reason);
+    if (emitsDropped) {
+      Record<K, V> record = takeOut(queued);
+      stats.countDropped(reason);
+      emitDropped(record, queued.flow(), queued.sojournNanos(clock.nowNanos()), reason);
+    } else {
+      store.remove(queued);
+      stats.countDropped(reason);
+    }
   }
 
-  private void drop(Record<K, V> record, Bytes flow, long sojournNanos, DropReason reason) {
+  private void emitDropped(Record<K, V> record, Bytes flow, long sojournNanos, DropReason reason) {
     Record<K, V> dropped =
         new Record<>(record.key(), record.value(), clock.nowMs(), record.headers());
     dropped
@@ -302,7 +316,6 @@ final class ShaperProcessor<K, V> implements Processor<K, V, K, V> {
         .add(Shaper.SOJOURN_HEADER, text(sojournNanos / QueuedRecord.NANOS_PER_MS))
         .add(Shaper.FLOW_HEADER, flow == null ? null : flow.get())
         .add(Shaper.TIMESTAMP_HEADER, text(record.timestamp()));
-    stats.countDropped(reason);
     context.forward(dropped, droppedName);
   }
 

@@ -18,6 +18,11 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.processor.TaskId;
 import org.junit.jupiter.api.Test;
 
@@ -46,6 +51,40 @@ class ShaperMetricsTest {
       assertThat(registry.get("shaper.sojourn").timer().count()).isEqualTo(test.forwarded.size());
       assertThat(registry.get("shaper.sojourn").timer().max(TimeUnit.SECONDS)).isBetween(0.2, 2.0);
       test.checkLaw();
+    }
+  }
+
+  @Test
+  void dropsThatNobodyTakesAreCountedAllTheSame() {
+    ShaperOptions.Builder options =
+        options().rate(100).burst(10).maxRecords(50).maxAge(Duration.ofSeconds(2));
+    StreamsBuilder builder = new StreamsBuilder();
+    TestTopology.shaper(options)
+        .metrics(in())
+        .shape(builder.stream(TestTopology.IN, Consumed.with(Serdes.String(), Serdes.String())))
+        .forwarded()
+        .to(TestTopology.OUT, Produced.with(Serdes.String(), Serdes.String()));
+    Topology topology = builder.build();
+    assertThat(topology.describe().toString()).doesNotContain("s-dropped");
+    try (TestTopology test = TestTopology.of(topology, NO_CONFIG)) {
+      test.pipe("a", "expired at once", test.nowMs() - 5000);
+      for (int round = 0; round < 300; round++) {
+        test.pipe("a", "a" + round).pipe("a", "b" + round).pipe("b", "c" + round);
+        test.step(10);
+
+        assertThat(records("received"))
+            .isEqualTo(records("forwarded") + records("dropped") + gauge("shaper.queued.records"));
+      }
+      assertThat(records("received")).isEqualTo(901);
+      assertThat(records("forwarded")).isEqualTo(test.forwarded.size());
+      for (String reason : Set.of("codel", "expired", "overlimit")) {
+        assertThat(registry.get("shaper.records").tag("reason", reason).functionCounter().count())
+            .as(reason)
+            .isPositive();
+      }
+      assertThat(test.saved()).isPositive();
+      test.step(5000).pipe("end", "has the driver commit");
+      assertThat(test.saved()).isZero();
     }
   }
 

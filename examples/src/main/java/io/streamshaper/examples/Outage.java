@@ -1,8 +1,13 @@
 package io.streamshaper.examples;
 
 import com.fasterxml.jackson.annotation.JsonValue;
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.streamshaper.Shaped;
 import io.streamshaper.Shaper;
+import io.streamshaper.ShaperMetrics;
 import io.streamshaper.ShaperOptions;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,6 +44,7 @@ final class Outage {
   private final Step.Call call;
   private final Set<String> freshKeys = new HashSet<>();
   private final long startNanos = System.nanoTime();
+  private final MeterRegistry meters = new SimpleMeterRegistry();
   private long stale;
   private volatile double firstFreshSeconds = Double.NaN;
   private volatile double everyKeySeconds = Double.NaN;
@@ -80,6 +86,7 @@ final class Outage {
     this.maxAge = maxAge;
     this.quietKeys = quietKeys;
     this.call = call;
+    meters.config().onMeterRemoved(this::keepCount);
   }
 
   /**
@@ -108,7 +115,7 @@ final class Outage {
       run.await(timeout, () -> !Double.isNaN(outage.everyKeySeconds));
       run.stop();
       BenchRun.Balance balance =
-          run.balance(Function.identity(), remedy.keepsDropped() ? 0 : outage.stale);
+          run.balance(Function.identity(), remedy.keepsDropped() ? 0 : outage.stale());
       return new Measured(
           outage.firstFreshSeconds, outage.everyKeySeconds, outage.stalePerSecond, balance);
     }
@@ -125,23 +132,25 @@ final class Outage {
       case DISCARD, DIVERT -> {
         KStream<String, byte[]> both = records.process(this::byAge);
         fresh = both.filter((key, value) -> true, Named.as(FRESH));
-        old = both.filter((key, value) -> true, Named.as(OLD));
+        if (remedy.keepsDropped()) {
+          old = both.filter((key, value) -> true, Named.as(OLD));
+        }
       }
       case SHAPER, SHAPER_DISCARD -> {
         Shaped<String, byte[]> shaped =
             Shaper.<String, byte[]>named("shaper")
                 .serdes(Serdes.String(), Serdes.ByteArray())
                 .options(ShaperOptions.builder().maxAge(maxAge).build())
+                .metrics(ShaperMetrics.in(meters))
                 .shape(records);
         fresh = shaped.forwarded();
-        old = shaped.dropped();
+        if (remedy.keepsDropped()) {
+          old = shaped.dropped();
+        }
       }
     }
     if (old != null) {
-      old = old.peek((key, value) -> stale++);
-      if (remedy.keepsDropped()) {
-        old.to(dropped, PRODUCED);
-      }
+      old.to(dropped, PRODUCED);
     }
     fresh.process(this::step).to(out, PRODUCED);
     return builder.build();
@@ -156,7 +165,14 @@ final class Outage {
     return new ContextualProcessor<>() {
       @Override
       public void process(Record<String, byte[]> record) {
-        context().forward(record, isFresh(record) ? FRESH : OLD);
+        if (isFresh(record)) {
+          context().forward(record, FRESH);
+        } else {
+          stale++;
+          if (remedy.keepsDropped()) {
+            context().forward(record, OLD);
+          }
+        }
       }
     };
   }
@@ -174,11 +190,25 @@ final class Outage {
     };
   }
 
+  /** Of the task that is about to end. */
+  private void keepCount(Meter meter) {
+    stale += dropped(meter);
+  }
+
+  private long stale() {
+    return stale + meters.getMeters().stream().mapToLong(Outage::dropped).sum();
+  }
+
+  private static long dropped(Meter meter) {
+    boolean isDropped = "dropped".equals(meter.getId().getTag("outcome"));
+    return isDropped ? (long) ((FunctionCounter) meter).count() : 0;
+  }
+
   private void noteFresh(String key) {
     double seconds = (System.nanoTime() - startNanos) / 1e9;
     if (Double.isNaN(firstFreshSeconds)) {
       firstFreshSeconds = seconds;
-      stalePerSecond = stale / seconds;
+      stalePerSecond = stale() / seconds;
     }
     if (!Load.isHot(key) && freshKeys.add(key) && freshKeys.size() == quietKeys) {
       everyKeySeconds = seconds;
