@@ -92,7 +92,8 @@ class DropIT {
           ShaperOptions.builder().maxAge(MAX_AGE).plausibleAge(age.multipliedBy(2)).build());
       String beside = application.id() + "-beside";
       Application.createTopics(admin, List.of(beside), 1);
-      send(application.in(), 0, age);
+      send(application.in(), 0, Duration.ZERO); // keeps the other's segment until it is read
+      send(application.in(), 1, age);
       producer.flush();
       Patience.await("it is dropped", () -> end(application.topics().get(2)) > 0);
 

@@ -226,6 +226,7 @@ class LivePageIT {
   }
 
   private String drawn(String chart) {
+    page.waitForSelector("#" + chart + " canvas");
     return (String)
         page.evaluate("id => document.querySelector('#' + id + ' canvas').toDataURL()", chart);
   }
