@@ -20,10 +20,11 @@ class ManyWatchersIT {
   private static final int DEAF = 32;
   private static final int MEASURED = 250_000;
   private static final int ROUNDS = Integer.getInteger("watchers.rounds", 1);
-  private static final int BACKLOG = (3 * ROUNDS + 4) * MEASURED;
+  private static final int BACKLOG = 2 * (2 * ROUNDS + 2) * MEASURED;
   private static final Duration NEVER = Duration.ofDays(1);
 
   private final AtomicReference<Thread> streamThread = new AtomicReference<>();
+  private KafkaStreams streams;
   private final Step step = new Step(() -> streamThread.setPlain(Thread.currentThread()));
 
   /** What the stream thread did over some time. */
@@ -45,9 +46,9 @@ class ManyWatchersIT {
       Patience.await("a backlog is there", () -> load.sent() >= BACKLOG);
       load.stop();
       sender.join();
-      AtomicReference<KafkaStreams> streams = new AtomicReference<>();
-      application.start(options, streams::set);
-      try (Page page = Page.of(streams.get(), application.meters(), options);
+      application.start(options, starting -> streams = starting);
+      streams.pause();
+      try (Page page = Page.of(streams, application.meters(), options);
           HttpServer server = HttpServer.start("127.0.0.1", 0, page.answers(), routes -> {});
           Watchers watchers = Watchers.of(server.port())) {
         Patience.await("all watch", () -> watchers.answered() >= Watchers.COUNT);
@@ -69,20 +70,27 @@ class ManyWatchersIT {
         }
         print("and %d more never read".formatted(DEAF), List.of(measure()));
       }
+      streams.resume();
       Patience.await("all is done", () -> step.calls() == load.sent());
       application.stop();
     }
   }
 
+  /** Paused before and after: a fast stream must not end its backlog while watchers gather. */
   private Work measure() throws Exception {
+    long pausedAt = step.calls();
+    streams.resume();
+    Patience.await("the stream goes on", () -> step.calls() > pausedAt);
     long beforeCalls = step.calls();
-    Patience.await("the stream thread is known", () -> streamThread.get() != null);
     long beforeCpuNanos = cpuNanos();
     long beforeNanos = System.nanoTime();
     Patience.await("records are served", () -> step.calls() >= beforeCalls + MEASURED);
     double calls = step.calls() - beforeCalls;
-    return new Work(
-        calls * 1e9 / (System.nanoTime() - beforeNanos), (cpuNanos() - beforeCpuNanos) / calls);
+    Work work =
+        new Work(
+            calls * 1e9 / (System.nanoTime() - beforeNanos), (cpuNanos() - beforeCpuNanos) / calls);
+    streams.pause();
+    return work;
   }
 
   private long cpuNanos() {
