@@ -20,7 +20,10 @@ class ManyWatchersIT {
   private static final int DEAF = 32;
   private static final int MEASURED = 250_000;
   private static final int ROUNDS = Integer.getInteger("watchers.rounds", 1);
+
+  /** Twice what is measured: the stream goes on for a moment after it is told to pause. */
   private static final int BACKLOG = 2 * (2 * ROUNDS + 2) * MEASURED;
+
   private static final Duration NEVER = Duration.ofDays(1);
 
   private final AtomicReference<Thread> streamThread = new AtomicReference<>();
