@@ -25,8 +25,11 @@ final class Block {
   /** As many as a long has bits. */
   static final int MAX_RECORDS = Long.SIZE;
 
-  /** Two fit into a batch of the producer. A larger record is a block of its own. */
+  /** Two fit into a batch of the producer. */
   static final int MAX_BYTES = 7 * 1024;
+
+  /** A larger record is a block of its own: copying it costs more than an entry. */
+  static final int MAX_SHARED_RECORD_BYTES = 512;
 
   /** Bounds what is stored, and held in memory, to so many times the records that remain. */
   private static final int MAX_WASTE = 4;
@@ -81,6 +84,7 @@ final class Block {
     } while (count < MAX_RECORDS
         && end != null
         && end.sequence() < endSequence
+        && Math.max(first.bytes(), end.bytes()) <= MAX_SHARED_RECORD_BYTES
         && size + sizeOf(end) <= MAX_BYTES);
     return count == 1 ? single(first, first.encoded()) : of(first, count, (int) size);
   }

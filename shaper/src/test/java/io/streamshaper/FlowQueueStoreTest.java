@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.streamshaper.aqm.Packet;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -102,11 +103,29 @@ class FlowQueueStoreTest {
     start(true);
     commit(() -> IntStream.range(0, 130).forEach(i -> add("a")));
     assertThat(changelog()).containsExactly("+" + "a".repeat(64), "+" + "a".repeat(64), "+aa");
-    String half = "b".repeat((7 * 1024 - 6) / 2 - 33);
-    commit(() -> List.of(half, half, half + "b", half, "c".repeat(10_000), "d").forEach(this::add));
+    String most = "b".repeat(512 - 33);
+    String rest = "b".repeat(7 * 1024 - 6 - 13 * 512 - 33);
+    commit(
+        () ->
+            Stream.concat(Collections.nCopies(13, most).stream(), Stream.of(rest, "c"))
+                .forEach(this::add));
+    assertThat(changelog()).containsExactly("+" + most.repeat(13) + rest, "+c");
+    commit(
+        () ->
+            Stream.concat(Collections.nCopies(13, most).stream(), Stream.of(rest + "b"))
+                .forEach(this::add));
+    assertThat(changelog()).containsExactly("+" + most.repeat(13), "+" + rest + "b");
+  }
+
+  /** Its value alone is 19 bytes shorter. */
+  @Test
+  void aRecordAbove512BytesIsABlockOfItsOwn() {
+    start(true);
+    String shared = "s".repeat(512 - 19);
+    String alone = shared + "s";
+    commit(() -> List.of("a", alone, "c", shared, alone, alone).forEach(this::add));
     assertThat(changelog())
-        .containsExactly(
-            "+" + half + half, "+" + half + "b", "+" + half, "+" + "c".repeat(10_000), "+d");
+        .containsExactly("+a", "+" + alone, "+c" + shared, "+" + alone, "+" + alone);
   }
 
   /** Else one flow that never gets its turn would keep what others have long been rid of. */
