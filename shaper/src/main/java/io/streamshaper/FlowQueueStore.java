@@ -70,6 +70,9 @@ final class FlowQueueStore implements StateStore {
   private long commitIntervalMs;
   private boolean armed;
 
+  /** Until the first record or tick, Kafka Streams cannot take a write, but tells of a commit. */
+  private boolean writable;
+
   private QueuedRecord oldest;
   private QueuedRecord newest;
   private QueuedRecord firstUnsaved;
@@ -132,6 +135,7 @@ final class FlowQueueStore implements StateStore {
     this.commitIntervalMs = commitIntervalMs;
     CommitHook.bind(hook, this::beforeCommit);
     armed = false;
+    writable = false;
     oldest = null;
     newest = null;
     firstUnsaved = null;
@@ -289,6 +293,7 @@ final class FlowQueueStore implements StateStore {
    * up, and until then a tick says nothing.
    */
   void tick(long nowMs) {
+    writable = true;
     markOverdue(nowMs);
     if (toldOfCommits || exactlyOnce) {
       return;
@@ -321,6 +326,7 @@ final class FlowQueueStore implements StateStore {
 
   /** Arms before anything is forwarded: a cache that is full or off fires at once. */
   private void arm() {
+    writable = true;
     if (!armed) {
       armed = true;
       CommitHook.arm(hook);
@@ -337,7 +343,7 @@ final class FlowQueueStore implements StateStore {
 
   /** What left is durable where it went. */
   private void afterCommit() {
-    if (!exactlyOnce) {
+    if (!exactlyOnce && writable) {
       boolean shrank = waiting.write();
       shrank |= departures.write();
       if (shrank) {

@@ -139,6 +139,22 @@ class FlowQueueRestartTest {
     assertThat(sequences()).isEqualTo(saved);
   }
 
+  /** A fenced-off instance may have written the remainder late. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whatIsLeftOfABlockThatIsGoneIsDeletedOnceTheTaskRuns(boolean exactlyOnce) {
+    restart(exactlyOnce);
+    Block gone = Block.gone(NOW_MS << 20);
+    Bytes late = gone.remainderKey();
+    inner.entries.put(late, gone.remainder());
+    restart(exactlyOnce);
+    assertThat(inner.entries).containsKey(late);
+    add();
+    commit();
+    assertThat(inner.entries).doesNotContainKey(late);
+    assertThat(inner.sequences()).isEqualTo(sequences());
+  }
+
   /** As before Kafka 4.3. A commit can come at any moment between two ticks. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
@@ -261,9 +277,14 @@ class FlowQueueRestartTest {
     restart(exactlyOnce, NOW_MS, 1_000L * ++lives);
   }
 
+  /** As Kafka Streams does it: it tells of a commit although nothing can have been written. */
+  @SuppressWarnings("deprecation") // what every version has
   private void restart(boolean exactlyOnce, long nowMs, long salt) {
     queue.clear();
+    inner.writable = false;
     store.open(cache.proxy(), exactlyOnce, COMMIT_INTERVAL_MS, nowMs, salt, queue::add);
+    store.flush();
+    inner.writable = true;
   }
 
   private List<Long> sequences() {
@@ -311,6 +332,9 @@ class FlowQueueRestartTest {
     private int entriesRead;
     private int deletedPassed;
 
+    /** Kafka Streams has a record at hand, whose time and headers a write takes. */
+    private boolean writable;
+
     @SuppressWarnings("unchecked") // a proxy knows no type arguments
     KeyValueStore<Bytes, byte[]> proxy() {
       return (KeyValueStore<Bytes, byte[]>)
@@ -340,6 +364,7 @@ class FlowQueueRestartTest {
     }
 
     private Object put(Bytes key, byte[] value) {
+      assertThat(writable).as("must be written to with a record at hand").isTrue();
       if (value == null) {
         assertThat(entries.remove(key)).as("tombstone of nothing").isNotNull();
         deleted.add(key);
